@@ -1,0 +1,1 @@
+"""The architectures that are trained, each in one file."""

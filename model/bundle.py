@@ -1,0 +1,119 @@
+"""Bundle: an immutable folder that holds a classifier and everything that is known about it.
+
+`bundle.json` names the labels, the settings and the SHA-256 of every other file; the version of a bundle is the
+hash of that. Weights are safetensors and ONNX, tables are JSON; nothing in a bundle is ever unpickled.
+"""
+
+import hashlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from model.errors import BadBundle
+from model.files import publish, read_json, sha256_file, write_json
+from model.text import Normaliser
+from model.types import Taxonomy
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What `bundle.json` says.
+
+    max_length: tokens a text is cut to. temperature: logits are divided by it before the activation.
+    thresholds: per label, for tasks with several labels. abstain_below: a best score under it abstains.
+    onnx: precision → file. snapshot, run: where the weights come from. metrics, parity: precision → figures.
+    """
+
+    name: str
+    arch: str
+    taxonomy: Taxonomy
+    normaliser: Normaliser
+    max_length: int
+    pooling: str | None
+    snapshot: str
+    run: dict[str, Any]
+    onnx: dict[str, str]
+    temperature: float = 1.0
+    thresholds: dict[str, float] = field(default_factory=dict)
+    abstain_below: float = 0.0
+    metrics: dict[str, Any] = field(default_factory=dict)
+    parity: dict[str, Any] = field(default_factory=dict)
+    created_at: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that `bundle.json` carries."""
+        return {**asdict(self), "taxonomy": self.taxonomy.to_json(), "normaliser": self.normaliser.to_json()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Manifest":
+        """The inverse of `to_json`."""
+        taxonomy, normaliser = Taxonomy.from_json(data["taxonomy"]), Normaliser.from_json(data["normaliser"])
+        return cls(**{**data, "taxonomy": taxonomy, "normaliser": normaliser})
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """An opened bundle, verified byte by byte. `version`: 12 hex digits."""
+
+    path: Path
+    version: str
+    manifest: Manifest
+
+    def onnx_path(self, precision: str) -> Path:
+        """The ONNX file of that precision (`fp32`, `int8`).
+
+        Raises:
+            BadBundle: the bundle was exported without it.
+        """
+        if precision not in self.manifest.onnx:
+            has = ", ".join(self.manifest.onnx)
+            raise BadBundle(f"{self.path} has no {precision} model, only {has}; export it with --precision {precision}")
+        return self.path / self.manifest.onnx[precision]
+
+    @property
+    def smallest_precision(self) -> str:
+        """The precision that is served unless another is asked for: int8 where it passed its gate."""
+        return "int8" if "int8" in self.manifest.onnx else next(iter(self.manifest.onnx))
+
+
+def seal_bundle(staging: Path, manifest: Manifest, destination: Path) -> Bundle:
+    """Hash what lies in `staging`, write `bundle.json`, and publish it as `destination`.
+
+    Raises:
+        FileExistsError: `destination` is there already.
+    """
+    files = {str(path.relative_to(staging)): sha256_file(path) for path in sorted(staging.rglob("*")) if path.is_file()}
+    write_json(staging / "bundle.json", {"schema_version": SCHEMA_VERSION, **manifest.to_json(), "files": files})
+    publish(staging, destination)
+    return open_bundle(destination)
+
+
+def open_bundle(path: Path) -> Bundle:
+    """Open the bundle at `path` after hashing every file of it.
+
+    Raises:
+        BadBundle: there is none, a newer wenlei wrote it, or a file is missing, added or changed.
+    """
+    try:
+        data = read_json(path / "bundle.json")
+        version, files = data.pop("schema_version"), data.pop("files")
+    except FileNotFoundError:
+        raise BadBundle(f"{path} is not a bundle: no bundle.json in it; make one with wenlei export") from None
+    except (ValueError, KeyError, AttributeError) as error:
+        raise BadBundle(f"{path}/bundle.json can't be read ({error!r}); export the bundle again") from None
+    if version > SCHEMA_VERSION:
+        raise BadBundle(f"{path} has schema {version}, this wenlei reads {SCHEMA_VERSION}; update it")
+    there = {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()} - {"bundle.json"}
+    if odd := there.symmetric_difference(files):
+        state = "is missing" if (name := min(odd)) in files else "does not belong there"
+        raise BadBundle(f"{path}/{name} {state}; copy the whole bundle again")
+    for name, expected in files.items():
+        if (actual := sha256_file(path / name)) != expected:
+            raise BadBundle(f"{path}/{name} has been changed: SHA-256 {actual[:12]}…, expected {expected[:12]}…; copy it again")
+    try:
+        manifest = Manifest.from_json(data)
+    except (TypeError, KeyError, ValueError) as error:
+        raise BadBundle(f"{path}/bundle.json can't be understood ({error!r}); export the bundle again") from None
+    return Bundle(path=path, version=hashlib.sha256((path / "bundle.json").read_bytes()).hexdigest()[:12], manifest=manifest)

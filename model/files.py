@@ -1,0 +1,71 @@
+"""Folders and files that appear whole or not at all, and their hashes."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+CHUNK = 1 << 20  # bytes read at a time: large enough for the disk, small enough for flat memory
+
+
+@contextmanager
+def staging_folder(beside: Path) -> Iterator[Path]:
+    """A hidden, empty folder next to `beside`, to be filled and then published; gone when the block ends."""
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{beside.name}.partial-", dir=beside.parent))
+    staging.chmod(0o755)  # mkdtemp makes it private; what is published is read by other users too
+    try:
+        yield staging
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def publish(staging: Path, destination: Path) -> None:
+    """Give a filled staging folder its name, all at once; before that nothing is seen under it.
+
+    Raises:
+        FileExistsError: `destination` is there already.
+    """
+    if destination.exists():
+        raise FileExistsError(f"{destination} exists already; give another name or remove it first")
+    for path in staging.rglob("*"):
+        if path.is_file():
+            _flush(path)
+    staging.rename(destination)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write `data` as readable JSON; a reader sees the old file or the new one, never half of either."""
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    partial.write_text(json.dumps(data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    _flush(partial)
+    partial.replace(path)
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in `path`."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def canonical_json(data: Any) -> bytes:
+    """The one spelling of `data` that hashes are taken over."""
+    return json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def sha256_file(path: Path) -> str:
+    """The SHA-256 of the file's bytes, in hex."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

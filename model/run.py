@@ -1,0 +1,148 @@
+"""Run: the folder of one training, from its first step to its figures.
+
+`run.json` says what was trained, on what, with which seed and how well; `predictions.parquet` holds what the
+model said about every dev and test sample; `model/` holds the weights; `checkpoint/` is there until it is done.
+"""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from model.errors import BadRun
+from model.files import read_json, write_json
+from model.types import FloatArray, Sample, Split, Taxonomy
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What `run.json` holds. `config` is all that was chosen; with `seed` and `snapshot` it re-makes the run.
+
+    status: `running` or `done`. metrics: split → metric → value. calibration: what `fit` found on dev.
+    """
+
+    path: Path
+    arch: str
+    config: dict[str, Any]
+    seed: int
+    snapshot: str
+    taxonomy: Taxonomy
+    status: str = "running"
+    metrics: dict[str, Any] = field(default_factory=dict)
+    calibration: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, Any] = field(default_factory=dict)
+    started_at: str = ""
+    finished_at: str = ""
+
+    @property
+    def model_path(self) -> Path:
+        """The folder of the trained weights, configuration and tokenizer."""
+        return self.path / "model"
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """The folder a broken-off training goes on from."""
+        return self.path / "checkpoint"
+
+    def save(self) -> "Run":
+        """Write `run.json`."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        data = {name: value for name, value in asdict(self).items() if name != "path"}
+        write_json(self.path / "run.json", {"schema_version": SCHEMA_VERSION, **data, "taxonomy": self.taxonomy.to_json()})
+        return self
+
+    def finish(self, **results: Any) -> "Run":
+        """The same run, done, with its results; written."""
+        return replace(self, status="done", finished_at=now(), **results).save()
+
+
+def start_run(path: Path, *, arch: str, config: dict[str, Any], seed: int, snapshot: str, taxonomy: Taxonomy) -> Run:
+    """Begin a run in `path`, or go on with the one that was broken off there.
+
+    Raises:
+        BadRun: `path` holds another run, or one that is done.
+    """
+    if not (path / "run.json").exists():
+        if path.exists() and any(path.iterdir()):
+            raise BadRun(f"{path} is not empty and not a run; give another --out")
+        return Run(
+            path=path,
+            arch=arch,
+            config=config,
+            seed=seed,
+            snapshot=snapshot,
+            taxonomy=taxonomy,
+            environment=describe_environment(),
+            started_at=now(),
+        ).save()
+    run = open_run(path, finished=False)
+    asked = {"arch": arch, "config": config, "seed": seed, "snapshot": snapshot}
+    for name, value in asked.items():
+        if getattr(run, name) != value:
+            raise BadRun(f"{path} holds a run with another {name}: {getattr(run, name)}, not {value}; give another --out")
+    if run.status == "done":
+        raise BadRun(f"{path} holds a finished run; give another --out, or evaluate it with wenlei evaluate {path}")
+    return run
+
+
+def open_run(path: Path, *, finished: bool = True) -> Run:
+    """Read the run in `path`.
+
+    Raises:
+        BadRun: there is none, a newer wenlei wrote it, or it is not done although `finished` asks for it.
+    """
+    try:
+        data = read_json(path / "run.json")
+    except FileNotFoundError:
+        raise BadRun(f"{path} is not a run: no run.json in it; make one with wenlei train") from None
+    except ValueError as error:
+        raise BadRun(f"{path}/run.json can't be read: {error}") from None
+    if (version := data.pop("schema_version")) > SCHEMA_VERSION:
+        raise BadRun(f"{path} has schema {version}, this wenlei reads {SCHEMA_VERSION}; update it")
+    run = Run(path=path, **{**data, "taxonomy": Taxonomy.from_json(data["taxonomy"])})
+    if finished and run.status != "done":
+        raise BadRun(f"the training in {path} was broken off; run the same wenlei train command again to finish it")
+    return run
+
+
+def write_predictions(run: Run, predictions: dict[Split, tuple[Sequence[Sample], FloatArray]]) -> None:
+    """Write `predictions.parquet`: id, split, gold labels and scores, `scores: (n_samples, n_labels)` a split."""
+    tables = [
+        pa.table(
+            {
+                "id": [sample.id for sample in samples],
+                "split": [split.value] * len(samples),
+                "gold": pa.array([list(sample.labels) for sample in samples], pa.list_(pa.string())),
+                "scores": pa.array(list(np.asarray(scores, np.float32)), pa.list_(pa.float32())),
+            }
+        )
+        for split, (samples, scores) in predictions.items()
+    ]
+    pq.write_table(pa.concat_tables(tables), run.path / "predictions.parquet", compression="zstd")
+
+
+def describe_environment() -> dict[str, Any]:
+    """Versions and machine, so that a figure can be understood later."""
+    packages = ("wenlei", "torch", "transformers", "tokenizers", "scikit-learn", "numpy", "onnxruntime", "onnxruntime-gpu")
+    versions = {}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system(), **versions}
+
+
+def now() -> str:
+    """The time in UTC, to the second, as ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

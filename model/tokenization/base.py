@@ -1,0 +1,46 @@
+"""What every tokenizer does: encode texts, then collate encodings of like length into one padded batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model.types import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One text as model input: input name → values, each of shape (length,). `truncated`: it was cut."""
+
+    inputs: dict[str, NDArray[Any]]
+    truncated: bool = False
+
+    @property
+    def length(self) -> int:
+        """Positions the text takes in a batch."""
+        return len(next(iter(self.inputs.values())))
+
+
+class Tokenizer(Protocol):
+    """Turns normalised texts into encodings. Implementations are safe to call from several threads."""
+
+    padding: dict[str, int]
+    """Input name → the value that pads it."""
+
+    def encode(self, texts: Sequence[Text]) -> list[Encoded]:
+        """One encoding a text, each at most as long as the model reads."""
+        ...
+
+
+def collate(batch: Sequence[Encoded], padding: dict[str, int]) -> dict[str, NDArray[Any]]:
+    """Pad `batch` on the right to its longest: input name → (batch, length)."""
+    width = max(encoded.length for encoded in batch)
+    arrays = {}
+    for name, value in padding.items():
+        array = np.full((len(batch), width), value, dtype=batch[0].inputs[name].dtype)
+        for row, encoded in zip(array, batch, strict=True):
+            row[: encoded.length] = encoded.inputs[name]
+        arrays[name] = array
+    return arrays

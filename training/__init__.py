@@ -1,0 +1,1 @@
+"""Snapshots in, bundles out: training, evaluation and export."""
