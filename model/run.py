@@ -58,7 +58,10 @@ class Run:
         """Write `run.json`."""
         self.path.mkdir(parents=True, exist_ok=True)
         data = {name: value for name, value in asdict(self).items() if name != "path"}
-        write_json(self.path / "run.json", {"schema_version": SCHEMA_VERSION, **data, "taxonomy": self.taxonomy.to_json()})
+        write_json(
+            self.path / "run.json",
+            {"schema_version": SCHEMA_VERSION, **data, "taxonomy": self.taxonomy.to_json()},
+        )
         return self
 
     def finish(self, **results: Any) -> "Run":
@@ -66,7 +69,9 @@ class Run:
         return replace(self, status="done", finished_at=now(), **results).save()
 
 
-def start_run(path: Path, *, arch: str, config: dict[str, Any], seed: int, snapshot: str, taxonomy: Taxonomy) -> Run:
+def start_run(
+    path: Path, *, arch: str, config: dict[str, Any], seed: int, snapshot: str, taxonomy: Taxonomy
+) -> Run:
     """Begin a run in `path`, or go on with the one that was broken off there.
 
     Raises:
@@ -89,9 +94,13 @@ def start_run(path: Path, *, arch: str, config: dict[str, Any], seed: int, snaps
     asked = {"arch": arch, "config": config, "seed": seed, "snapshot": snapshot}
     for name, value in asked.items():
         if getattr(run, name) != value:
-            raise BadRun(f"{path} holds a run with another {name}: {getattr(run, name)}, not {value}; give another --out")
+            raise BadRun(
+                f"{path} holds a run with another {name}: {getattr(run, name)}, not {value}; give another --out"
+            )
     if run.status == "done":
-        raise BadRun(f"{path} holds a finished run; give another --out, or evaluate it with wenlei evaluate {path}")
+        raise BadRun(
+            f"{path} holds a finished run; give another --out, or evaluate it with wenlei evaluate {path}"
+        )
     return run
 
 
@@ -111,7 +120,9 @@ def open_run(path: Path, *, finished: bool = True) -> Run:
         raise BadRun(f"{path} has schema {version}, this wenlei reads {SCHEMA_VERSION}; update it")
     run = Run(path=path, **{**data, "taxonomy": Taxonomy.from_json(data["taxonomy"])})
     if finished and run.status != "done":
-        raise BadRun(f"the training in {path} was broken off; run the same wenlei train command again to finish it")
+        raise BadRun(
+            f"the training in {path} was broken off; run the same wenlei train command again to finish it"
+        )
     return run
 
 
@@ -133,14 +144,28 @@ def write_predictions(run: Run, predictions: dict[Split, tuple[Sequence[Sample],
 
 def describe_environment() -> dict[str, Any]:
     """Versions and machine, so that a figure can be understood later."""
-    packages = ("wenlei", "torch", "transformers", "tokenizers", "scikit-learn", "numpy", "onnxruntime", "onnxruntime-gpu")
+    packages = (
+        "wenlei",
+        "torch",
+        "transformers",
+        "tokenizers",
+        "scikit-learn",
+        "numpy",
+        "onnxruntime",
+        "onnxruntime-gpu",
+    )
     versions = {}
     for package in packages:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system(), **versions}
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        **versions,
+    }
 
 
 def now() -> str:

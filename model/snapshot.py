@@ -110,11 +110,15 @@ def open_snapshot(path: Path) -> Snapshot:
     try:
         manifest = read_json(path / "manifest.json")
     except FileNotFoundError:
-        raise BadSnapshot(f"{path} is not a snapshot: no manifest.json in it; make one with wenlei library snapshot") from None
+        raise BadSnapshot(
+            f"{path} is not a snapshot: no manifest.json in it; make one with wenlei library snapshot"
+        ) from None
     except ValueError as error:
         raise BadSnapshot(f"{path}/manifest.json can't be read: {error}") from None
     if manifest["schema_version"] > SCHEMA_VERSION:
-        raise BadSnapshot(f"{path} has schema {manifest['schema_version']}, this wenlei reads {SCHEMA_VERSION}; update it")
+        raise BadSnapshot(
+            f"{path} has schema {manifest['schema_version']}, this wenlei reads {SCHEMA_VERSION}; update it"
+        )
     snapshot = Snapshot(
         path=path,
         hash=manifest["hash"],
@@ -130,7 +134,9 @@ def open_snapshot(path: Path) -> Snapshot:
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise BadSnapshot(f"{path}/samples.parquet can't be read: {error}") from None
     if content.hexdigest() != snapshot.hash:
-        raise BadSnapshot(f"{path} has been changed: its content hashes to {content.hexdigest()}, not {snapshot.hash}")
+        raise BadSnapshot(
+            f"{path} has been changed: its content hashes to {content.hexdigest()}, not {snapshot.hash}"
+        )
     return snapshot
 
 
@@ -149,9 +155,13 @@ class ContentHash:
             BadSnapshot: its id is not greater than the last one's, or its labels are outside the taxonomy.
         """
         if sample.id <= self._last_id:
-            raise BadSnapshot(f"sample {sample.id} comes after {self._last_id}: samples must be sorted and unique")
+            raise BadSnapshot(
+                f"sample {sample.id} comes after {self._last_id}: samples must be sorted and unique"
+            )
         if not sample.labels or not self._known.issuperset(sample.labels):
-            raise BadSnapshot(f"sample {sample.id} has labels {sample.labels}, not all of them in the taxonomy")
+            raise BadSnapshot(
+                f"sample {sample.id} has labels {sample.labels}, not all of them in the taxonomy"
+            )
         self._last_id = sample.id
         row = [sample.id, sample.text, sample.pair, sorted(sample.labels), sample.split.value]
         self._digest.update(canonical_json(row) + b"\n")

@@ -1,0 +1,60 @@
+"""How every command talks: its result on stdout, as text or as one JSON object; all else on stderr."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+Item = TypeVar("Item")
+JsonFlag = Annotated[
+    bool, typer.Option("--json", help="结果输出为一个 JSON 对象 | print the result as one JSON object")
+]
+
+messages = Console(stderr=True)
+
+
+def emit(
+    result: Mapping[str, Any], *, as_json: bool, render: Callable[[Console], None] | None = None
+) -> None:
+    """Print `result`: as one line of JSON, by `render`, or as a plain table of its keys."""
+    if as_json:
+        sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+        return
+    console = Console()
+    if render:
+        render(console)
+        return
+    table = Table.grid(padding=(0, 2))
+    for key, value in result.items():
+        table.add_row(
+            key, json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+        )
+    console.print(table)
+
+
+def say(message: str) -> None:
+    """Tell the person who waits what is going on."""
+    messages.print(message, highlight=False, markup=False)
+
+
+@contextmanager
+def progress(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
+    """A progress bar on stderr; the block gets a function that moves it on by so many steps."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=messages, transient=False) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+def track(items: Iterable[Item], description: str, total: int | None) -> Iterator[Item]:
+    """`items`, with a progress bar beside them."""
+    with progress(description, total) as advance:
+        for item in items:
+            yield item
+            advance(1)
