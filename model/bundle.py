@@ -69,9 +69,7 @@ class Bundle:
         """
         if precision not in self.manifest.onnx:
             has = ", ".join(self.manifest.onnx)
-            raise BadBundle(
-                f"{self.path} has no {precision} model, only {has}; export it with --precision {precision}"
-            )
+            raise BadBundle(f"{self.path} has no {precision} model, only {has}; export it with --precision {precision}")
         return self.path / self.manifest.onnx[precision]
 
     @property
@@ -86,14 +84,8 @@ def seal_bundle(staging: Path, manifest: Manifest, destination: Path) -> Bundle:
     Raises:
         FileExistsError: `destination` is there already.
     """
-    files = {
-        str(path.relative_to(staging)): sha256_file(path)
-        for path in sorted(staging.rglob("*"))
-        if path.is_file()
-    }
-    write_json(
-        staging / "bundle.json", {"schema_version": SCHEMA_VERSION, **manifest.to_json(), "files": files}
-    )
+    files = {str(path.relative_to(staging)): sha256_file(path) for path in sorted(staging.rglob("*")) if path.is_file()}
+    write_json(staging / "bundle.json", {"schema_version": SCHEMA_VERSION, **manifest.to_json(), "files": files})
     publish(staging, destination)
     return open_bundle(destination)
 
@@ -108,9 +100,7 @@ def open_bundle(path: Path) -> Bundle:
         data = read_json(path / "bundle.json")
         version, files = data.pop("schema_version"), data.pop("files")
     except FileNotFoundError:
-        raise BadBundle(
-            f"{path} is not a bundle: no bundle.json in it; make one with wenlei export"
-        ) from None
+        raise BadBundle(f"{path} is not a bundle: no bundle.json in it; make one with wenlei export") from None
     except (ValueError, KeyError, AttributeError) as error:
         raise BadBundle(f"{path}/bundle.json can't be read ({error!r}); export the bundle again") from None
     if version > SCHEMA_VERSION:
@@ -127,9 +117,7 @@ def open_bundle(path: Path) -> Bundle:
     try:
         manifest = Manifest.from_json(data)
     except (TypeError, KeyError, ValueError) as error:
-        raise BadBundle(
-            f"{path}/bundle.json can't be understood ({error!r}); export the bundle again"
-        ) from None
+        raise BadBundle(f"{path}/bundle.json can't be understood ({error!r}); export the bundle again") from None
     return Bundle(
         path=path,
         version=hashlib.sha256((path / "bundle.json").read_bytes()).hexdigest()[:12],

@@ -19,9 +19,7 @@ JsonFlag = Annotated[
 messages = Console(stderr=True)
 
 
-def emit(
-    result: Mapping[str, Any], *, as_json: bool, render: Callable[[Console], None] | None = None
-) -> None:
+def emit(result: Mapping[str, Any], *, as_json: bool, render: Callable[[Console], None] | None = None) -> None:
     """Print `result`: as one line of JSON, by `render`, or as a plain table of its keys."""
     if as_json:
         sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
@@ -32,9 +30,7 @@ def emit(
         return
     table = Table.grid(padding=(0, 2))
     for key, value in result.items():
-        table.add_row(
-            key, json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
-        )
+        table.add_row(key, json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value))
     console.print(table)
 
 

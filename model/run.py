@@ -69,9 +69,7 @@ class Run:
         return replace(self, status="done", finished_at=now(), **results).save()
 
 
-def start_run(
-    path: Path, *, arch: str, config: dict[str, Any], seed: int, snapshot: str, taxonomy: Taxonomy
-) -> Run:
+def start_run(path: Path, *, arch: str, config: dict[str, Any], seed: int, snapshot: str, taxonomy: Taxonomy) -> Run:
     """Begin a run in `path`, or go on with the one that was broken off there.
 
     Raises:
@@ -98,9 +96,7 @@ def start_run(
                 f"{path} holds a run with another {name}: {getattr(run, name)}, not {value}; give another --out"
             )
     if run.status == "done":
-        raise BadRun(
-            f"{path} holds a finished run; give another --out, or evaluate it with wenlei evaluate {path}"
-        )
+        raise BadRun(f"{path} holds a finished run; give another --out, or evaluate it with wenlei evaluate {path}")
     return run
 
 
@@ -120,9 +116,7 @@ def open_run(path: Path, *, finished: bool = True) -> Run:
         raise BadRun(f"{path} has schema {version}, this wenlei reads {SCHEMA_VERSION}; update it")
     run = Run(path=path, **{**data, "taxonomy": Taxonomy.from_json(data["taxonomy"])})
     if finished and run.status != "done":
-        raise BadRun(
-            f"the training in {path} was broken off; run the same wenlei train command again to finish it"
-        )
+        raise BadRun(f"the training in {path} was broken off; run the same wenlei train command again to finish it")
     return run
 
 

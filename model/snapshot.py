@@ -134,9 +134,7 @@ def open_snapshot(path: Path) -> Snapshot:
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise BadSnapshot(f"{path}/samples.parquet can't be read: {error}") from None
     if content.hexdigest() != snapshot.hash:
-        raise BadSnapshot(
-            f"{path} has been changed: its content hashes to {content.hexdigest()}, not {snapshot.hash}"
-        )
+        raise BadSnapshot(f"{path} has been changed: its content hashes to {content.hexdigest()}, not {snapshot.hash}")
     return snapshot
 
 
@@ -155,13 +153,9 @@ class ContentHash:
             BadSnapshot: its id is not greater than the last one's, or its labels are outside the taxonomy.
         """
         if sample.id <= self._last_id:
-            raise BadSnapshot(
-                f"sample {sample.id} comes after {self._last_id}: samples must be sorted and unique"
-            )
+            raise BadSnapshot(f"sample {sample.id} comes after {self._last_id}: samples must be sorted and unique")
         if not sample.labels or not self._known.issuperset(sample.labels):
-            raise BadSnapshot(
-                f"sample {sample.id} has labels {sample.labels}, not all of them in the taxonomy"
-            )
+            raise BadSnapshot(f"sample {sample.id} has labels {sample.labels}, not all of them in the taxonomy")
         self._last_id = sample.id
         row = [sample.id, sample.text, sample.pair, sorted(sample.labels), sample.split.value]
         self._digest.update(canonical_json(row) + b"\n")
