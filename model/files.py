@@ -35,6 +35,7 @@ def publish(staging: Path, destination: Path) -> None:
         raise FileExistsError(f"{destination} exists already; give another name or remove it first")
     for path in staging.rglob("*"):
         if path.is_file():
+            path.chmod(0o644)  # some libraries write private files; a server reads them as another user
             _flush(path)
     staging.rename(destination)
 
