@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from model.errors import BadLogits
-from model.metrics import activate
+from model.metrics import DEFAULT_THRESHOLD, activate, predicted_matrix
 from model.types import Activation, FloatArray, LabelScore, Prediction, Taxonomy
-
-DEFAULT_THRESHOLD = 0.5  # of a sigmoid score, for labels that no threshold was fitted for
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +44,28 @@ class Decoder:
         Raises:
             BadLogits: the width is not the number of labels, or a value is not a number.
         """
-        rows = self.scores(logits)
-        cut = truncated or [False] * len(rows)
-        return [self._prediction(row, top_k, was_cut) for row, was_cut in zip(rows, cut, strict=True)]
-
-    def _prediction(self, scores: FloatArray, top_k: int, truncated: bool) -> Prediction:
-        order = np.argsort(-scores, kind="stable")
-        labels = [LabelScore(self.taxonomy.labels[index], float(scores[index])) for index in order]
-        sure = labels[0].score >= self.abstain_below
-        count = top_k
+        scores = self.scores(logits)
         if self.taxonomy.activation is Activation.SIGMOID:
-            accepted = [label for label in labels if label.score >= self.threshold(label.label)]
-            rest = [label for label in labels if label not in accepted]
-            labels, count, sure = accepted + rest, max(top_k, len(accepted)), sure and bool(accepted)
-        return Prediction(labels=tuple(labels[:count]), abstained=not sure, truncated=truncated)
+            accepted = predicted_matrix(scores, self.taxonomy, self.thresholds)
+            order = np.lexsort((-scores, ~accepted))  # the accepted first, each part by score
+            counts = np.maximum(accepted.sum(axis=1), top_k).tolist()
+            sure = accepted.any(axis=1)
+        else:
+            order = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
+            counts = [top_k] * len(scores)
+            sure = np.ones(len(scores), dtype=bool)
+        sure &= scores.max(axis=1) >= self.abstain_below
+        cut = truncated or [False] * len(scores)
+        return [
+            Prediction(labels=self._best(row, indices[:count]), abstained=not is_sure, truncated=was_cut)
+            for row, indices, count, is_sure, was_cut in zip(
+                scores, order.tolist(), counts, sure.tolist(), cut, strict=True
+            )
+        ]
 
     def threshold(self, label: str) -> float:
         """The score from which `label` is accepted where a text may carry several."""
         return self.thresholds.get(label, DEFAULT_THRESHOLD)
+
+    def _best(self, scores: FloatArray, indices: Sequence[int]) -> tuple[LabelScore, ...]:
+        return tuple(LabelScore(self.taxonomy.labels[index], float(scores[index])) for index in indices)
