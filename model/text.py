@@ -26,6 +26,8 @@ _TAGS = re.compile(
     r"sup|table|tbody|td|th|tr|u|ul)(?=[\s/>])[^<>]*>",
     re.IGNORECASE,
 )
+# Only whole entities: without its semicolon, `&reg` in http://…?page=1&region=2 would become ®.
+_ENTITIES = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});|&nbsp(?![0-9A-Za-z=])")
 _WHITESPACE = re.compile(r"\s+")
 _EMOJI = "\u2600-\u27bf\ufe0f\U0001f000-\U0001faff"
 # Controls (but not the white ones), soft hyphen, zero-width and bidirectional marks, byte-order marks,
@@ -34,6 +36,9 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f"
     f"\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]|(?<![{_EMOJI}])\u200d|\u200d(?![{_EMOJI}])"
 )
+# What most titles are made of, and what no setting but `Width.ALL` or `simplify` would change.
+# Possessive (++), or a long title with one odd character at its end would take exponential time.
+_PLAIN = re.compile("(?! )(?: ?[!-%'-;=-~\u4e00-\u9fff，。、！？：；（）《》【】“”‘’…—·]++)*+")
 
 
 class Width(StrEnum):
@@ -59,7 +64,7 @@ class Normaliser:
 
     def __call__(self, text: str) -> str:
         """The normalised form of `text`."""
-        while (normal := self._once(text)) != text:
+        while not self._is_plain(text) and (normal := self._once(text)) != text:
             text = normal
         return text
 
@@ -72,13 +77,17 @@ class Normaliser:
         """The inverse of `to_json`."""
         return cls(width=Width(data["width"]), simplify=data["simplify"], markup=data["markup"])
 
+    def _is_plain(self, text: str) -> bool:
+        """Whether `text` is normal at first sight; one look costs a fifth of the way through `_once`."""
+        return not self.simplify and self.width is not Width.ALL and _PLAIN.fullmatch(text) is not None
+
     def _once(self, text: str) -> str:
         if self.markup and ("&" in text or "<" in text):
-            text = _TAGS.sub(" ", html.unescape(text))
+            text = _TAGS.sub(" ", _ENTITIES.sub(lambda entity: html.unescape(entity[0]), text))
         if not text.isascii():
             text = _fold(text, self.width)
             if self.simplify:
-                text = _simplifier().convert(text)
+                text = _simplified(text)
         return _WHITESPACE.sub(" ", _INVISIBLE.sub("", text)).strip()
 
 
@@ -118,6 +127,13 @@ def _foldable_run() -> re.Pattern[str]:
     kept = (chr(code) for code in range(0x80, 0x20000) if unicodedata.category(chr(code))[0] in "PS")
     changed = "".join(re.escape(char) for char in kept if unicodedata.normalize("NFKC", char) != char)
     return re.compile(f"[^{changed}]+")
+
+
+def _simplified(text: str) -> str:
+    try:
+        return str(_simplifier().convert(text))
+    except UnicodeEncodeError:  # half of a surrogate pair; `check_text` tells the caller where
+        return text
 
 
 @cache
