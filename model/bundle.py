@@ -12,7 +12,7 @@ from typing import Any
 from model.errors import BadBundle
 from model.files import publish, read_json, sha256_file, write_json
 from model.text import Normaliser
-from model.types import Taxonomy
+from model.types import Taxonomy, preview
 
 SCHEMA_VERSION = 1
 
@@ -98,10 +98,10 @@ def open_bundle(path: Path) -> Bundle:
     """
     try:
         data = read_json(path / "bundle.json")
-        version, files = data.pop("schema_version"), data.pop("files")
+        version, files = int(data.pop("schema_version")), dict(data.pop("files"))
     except FileNotFoundError:
         raise BadBundle(f"{path} is not a bundle: no bundle.json in it; make one with wenlei export") from None
-    except (ValueError, KeyError, AttributeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadBundle(f"{path}/bundle.json can't be read ({error!r}); export the bundle again") from None
     if version > SCHEMA_VERSION:
         raise BadBundle(f"{path} has schema {version}, this wenlei reads {SCHEMA_VERSION}; update it")
@@ -116,8 +116,11 @@ def open_bundle(path: Path) -> Bundle:
             )
     try:
         manifest = Manifest.from_json(data)
-    except (TypeError, KeyError, ValueError) as error:
+        absent = [file for file in manifest.onnx.values() if file not in files]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadBundle(f"{path}/bundle.json can't be understood ({error!r}); export the bundle again") from None
+    if absent or not manifest.onnx:
+        raise BadBundle(f"{path} has no ONNX model {preview(absent)}; export the bundle again")
     return Bundle(
         path=path,
         version=hashlib.sha256((path / "bundle.json").read_bytes()).hexdigest()[:12],

@@ -25,6 +25,14 @@ class BadTaxonomy(BadInput):
     """A taxonomy contradicts itself or the library's task."""
 
 
+class UnknownLibrary(BadInput):
+    """There is no library of that name."""
+
+
+class DatabaseUnavailable(WenleiError):
+    """The database can't be reached, is locked or full, or was written by a newer wenlei."""
+
+
 class BadSnapshot(WenleiError):
     """A snapshot is missing, incomplete, or not what its name says."""
 

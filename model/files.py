@@ -31,13 +31,16 @@ def publish(staging: Path, destination: Path) -> None:
     Raises:
         FileExistsError: `destination` is there already.
     """
-    if destination.exists():
-        raise FileExistsError(f"{destination} exists already; give another name or remove it first")
     for path in staging.rglob("*"):
         if path.is_file():
             path.chmod(0o644)  # some libraries write private files; a server reads them as another user
             _flush(path)
-    staging.rename(destination)
+    try:
+        staging.rename(destination)
+    except OSError:
+        if destination.exists():  # somebody else was faster
+            raise FileExistsError(f"{destination} exists already; give another name or remove it first") from None
+        raise
 
 
 def write_json(path: Path, data: Any) -> None:

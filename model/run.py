@@ -17,10 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from model.errors import BadRun
-from model.files import read_json, write_json
+from model.files import canonical_json, read_json, write_json
 from model.types import FloatArray, Sample, Split, Taxonomy
 
 SCHEMA_VERSION = 1
+PREDICTIONS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("split", pa.string()),
+        ("gold", pa.list_(pa.string())),
+        ("scores", pa.list_(pa.float32())),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,7 @@ def start_run(path: Path, *, arch: str, config: dict[str, Any], seed: int, snaps
     run = open_run(path, finished=False)
     asked = {"arch": arch, "config": config, "seed": seed, "snapshot": snapshot}
     for name, value in asked.items():
-        if getattr(run, name) != value:
+        if canonical_json(getattr(run, name)) != canonical_json(value):  # in JSON a tuple is a list
             raise BadRun(
                 f"{path} holds a run with another {name}: {getattr(run, name)}, not {value}; give another --out"
             )
@@ -112,9 +120,12 @@ def open_run(path: Path, *, finished: bool = True) -> Run:
         raise BadRun(f"{path} is not a run: no run.json in it; make one with wenlei train") from None
     except ValueError as error:
         raise BadRun(f"{path}/run.json can't be read: {error}") from None
-    if (version := data.pop("schema_version")) > SCHEMA_VERSION:
-        raise BadRun(f"{path} has schema {version}, this wenlei reads {SCHEMA_VERSION}; update it")
-    run = Run(path=path, **{**data, "taxonomy": Taxonomy.from_json(data["taxonomy"])})
+    try:
+        if (version := data.pop("schema_version")) > SCHEMA_VERSION:
+            raise BadRun(f"{path} has schema {version}, this wenlei reads {SCHEMA_VERSION}; update it")
+        run = Run(path=path, **{**data, "taxonomy": Taxonomy.from_json(data["taxonomy"])})
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadRun(f"{path}/run.json can't be understood ({error!r}); train again into another --out") from None
     if finished and run.status != "done":
         raise BadRun(f"the training in {path} was broken off; run the same wenlei train command again to finish it")
     return run
@@ -127,9 +138,10 @@ def write_predictions(run: Run, predictions: dict[Split, tuple[Sequence[Sample],
             {
                 "id": [sample.id for sample in samples],
                 "split": [split.value] * len(samples),
-                "gold": pa.array([list(sample.labels) for sample in samples], pa.list_(pa.string())),
-                "scores": pa.array(list(np.asarray(scores, np.float32)), pa.list_(pa.float32())),
-            }
+                "gold": [list(sample.labels) for sample in samples],
+                "scores": list(np.asarray(scores, np.float32)),
+            },
+            schema=PREDICTIONS,
         )
         for split, (samples, scores) in predictions.items()
     ]

@@ -115,26 +115,20 @@ def open_snapshot(path: Path) -> Snapshot:
         ) from None
     except ValueError as error:
         raise BadSnapshot(f"{path}/manifest.json can't be read: {error}") from None
-    if manifest["schema_version"] > SCHEMA_VERSION:
-        raise BadSnapshot(
-            f"{path} has schema {manifest['schema_version']}, this wenlei reads {SCHEMA_VERSION}; update it"
-        )
-    snapshot = Snapshot(
-        path=path,
-        hash=manifest["hash"],
-        taxonomy=Taxonomy.from_json(manifest["taxonomy"]),
-        normaliser=Normaliser.from_json(manifest["normaliser"]),
-        counts=manifest["counts"],
-        parent=manifest["parent"],
-    )
-    content = ContentHash(snapshot.taxonomy)
+    snapshot = _snapshot(path, manifest)
+    content, counts = ContentHash(snapshot.taxonomy), Counts(snapshot.taxonomy)
     try:
         for sample in snapshot.samples():
             content.add(sample)
-    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+            counts.add(sample)
+    except BadSnapshot as error:
+        raise BadSnapshot(f"{path} has been changed: {error}") from None
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise BadSnapshot(f"{path}/samples.parquet can't be read: {error}") from None
     if content.hexdigest() != snapshot.hash:
         raise BadSnapshot(f"{path} has been changed: its content hashes to {content.hexdigest()}, not {snapshot.hash}")
+    if counts.to_json() != snapshot.counts:
+        raise BadSnapshot(f"{path}/manifest.json has been changed: its counts are not those of the samples")
     return snapshot
 
 
@@ -143,6 +137,7 @@ class ContentHash:
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         self._known = set(taxonomy.labels)
+        self._multiple = taxonomy.multiple
         self._last_id = ""
         self._digest = hashlib.sha256(canonical_json(taxonomy.to_json()))
 
@@ -156,6 +151,8 @@ class ContentHash:
             raise BadSnapshot(f"sample {sample.id} comes after {self._last_id}: samples must be sorted and unique")
         if not sample.labels or not self._known.issuperset(sample.labels):
             raise BadSnapshot(f"sample {sample.id} has labels {sample.labels}, not all of them in the taxonomy")
+        if len(sample.labels) > 1 and not self._multiple:
+            raise BadSnapshot(f"sample {sample.id} has labels {sample.labels}, the task allows one")
         self._last_id = sample.id
         row = [sample.id, sample.text, sample.pair, sorted(sample.labels), sample.split.value]
         self._digest.update(canonical_json(row) + b"\n")
@@ -184,6 +181,24 @@ class Counts:
         """`{"total", "test", "dev", "train", "labels": {split: {label: count}}}`."""
         splits = {split.value: self._splits[split.value] for split in Split}
         return {"total": self.total, **splits, "labels": self._labels}
+
+
+def _snapshot(path: Path, manifest: dict[str, Any]) -> Snapshot:
+    try:
+        if manifest["schema_version"] > SCHEMA_VERSION:
+            raise BadSnapshot(
+                f"{path} has schema {manifest['schema_version']}, this wenlei reads {SCHEMA_VERSION}; update it"
+            )
+        return Snapshot(
+            path=path,
+            hash=manifest["hash"],
+            taxonomy=Taxonomy.from_json(manifest["taxonomy"]),
+            normaliser=Normaliser.from_json(manifest["normaliser"]),
+            counts=manifest["counts"],
+            parent=manifest["parent"],
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadSnapshot(f"{path}/manifest.json can't be understood ({error!r}); make the snapshot again") from None
 
 
 def _row(sample: Sample) -> dict[str, Any]:

@@ -123,8 +123,8 @@ class _Builder:
 
     def add_norm(self, update: str, hidden: str, name: str) -> str:
         """LayerNorm(update + hidden)."""
-        norm = self.norm(f"{name}.LayerNorm")
-        return self.node("SkipLayerNormalization", update, hidden, *norm, epsilon=self.epsilon, domain=CONTRIB)
+        total = self.node("Add", update, hidden)
+        return self.node("LayerNormalization", total, *self.norm(f"{name}.LayerNorm"), epsilon=self.epsilon)
 
     def pool(self, hidden: list[str]) -> str:
         """One vector a text, (batch, hidden_size), from the hidden states of every layer."""
