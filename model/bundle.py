@@ -5,7 +5,7 @@ hash of that. Weights are safetensors and ONNX, tables are JSON; nothing in a bu
 """
 
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +82,14 @@ def seal_bundle(staging: Path, manifest: Manifest, destination: Path) -> Bundle:
     """Hash what lies in `staging`, write `bundle.json`, and publish it as `destination`.
 
     Raises:
-        FileExistsError: `destination` is there already.
+        BadInput: `destination` is there already.
+        BadBundle: the manifest names an ONNX file that was not staged.
     """
     files = {str(path.relative_to(staging)): sha256_file(path) for path in sorted(staging.rglob("*")) if path.is_file()}
     write_json(staging / "bundle.json", {"schema_version": SCHEMA_VERSION, **manifest.to_json(), "files": files})
+    bundle = open_bundle(staging)  # what would be refused later must not be published now
     publish(staging, destination)
-    return open_bundle(destination)
+    return replace(bundle, path=destination)
 
 
 def open_bundle(path: Path) -> Bundle:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from model.errors import BadInput
+
 CHUNK = 1 << 20  # bytes read at a time: large enough for the disk, small enough for flat memory
 
 
@@ -29,7 +31,7 @@ def publish(staging: Path, destination: Path) -> None:
     """Give a filled staging folder its name, all at once; before that nothing is seen under it.
 
     Raises:
-        FileExistsError: `destination` is there already.
+        BadInput: `destination` is there already.
     """
     for path in staging.rglob("*"):
         if path.is_file():
@@ -39,7 +41,7 @@ def publish(staging: Path, destination: Path) -> None:
         staging.rename(destination)
     except OSError:
         if destination.exists():  # somebody else was faster
-            raise FileExistsError(f"{destination} exists already; give another name or remove it first") from None
+            raise BadInput(f"{destination} exists already; give another name or remove it first") from None
         raise
 
 
