@@ -35,6 +35,8 @@ PREDICTIONS = pa.schema(
 class Run:
     """What `run.json` holds. `config` is all that was chosen; with `seed` and `snapshot` it re-makes the run.
 
+    snapshot: its hash; snapshot_path: where it lay.
+
     status: `running` or `done`. metrics: split → metric → value. calibration: what `fit` found on dev.
     """
 
@@ -43,6 +45,7 @@ class Run:
     config: dict[str, Any]
     seed: int
     snapshot: str
+    snapshot_path: str
     taxonomy: Taxonomy
     status: str = "running"
     metrics: dict[str, Any] = field(default_factory=dict)
@@ -77,7 +80,16 @@ class Run:
         return replace(self, status="done", finished_at=now(), **results).save()
 
 
-def start_run(path: Path, *, arch: str, config: dict[str, Any], seed: int, snapshot: str, taxonomy: Taxonomy) -> Run:
+def start_run(
+    path: Path,
+    *,
+    arch: str,
+    config: dict[str, Any],
+    seed: int,
+    snapshot: str,
+    snapshot_path: Path,
+    taxonomy: Taxonomy,
+) -> Run:
     """Begin a run in `path`, or go on with the one that was broken off there.
 
     Raises:
@@ -92,6 +104,7 @@ def start_run(path: Path, *, arch: str, config: dict[str, Any], seed: int, snaps
             config=config,
             seed=seed,
             snapshot=snapshot,
+            snapshot_path=str(snapshot_path.absolute()),
             taxonomy=taxonomy,
             environment=describe_environment(),
             started_at=now(),

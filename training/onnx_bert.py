@@ -6,8 +6,9 @@ weights are signed and quantised per output channel, activations per tensor whil
 embeddings are quantised per row. When pooling reads [CLS] only, the last layer computes that position only.
 """
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,11 +17,16 @@ from onnx import TensorProto, helper, numpy_helper
 
 from model.architectures.bert import BertClassifier, Pooling
 
-Precision = Literal["fp32", "int8"]
-
 OPSET = 20
 CONTRIB = "com.microsoft"
 MAX_IR_VERSION = 10  # what every onnxruntime since 1.18 reads
+
+
+class Precision(StrEnum):
+    """Number format of weights and matrix products."""
+
+    FP32 = "fp32"
+    INT8 = "int8"
 
 
 def build(classifier: BertClassifier, *, precision: Precision, with_types: bool) -> onnx.ModelProto:
@@ -78,7 +84,7 @@ class _Builder:
     def words(self) -> str:
         """Rows of the word embeddings; in int8 each row has a scale of its own."""
         table = self.weights["encoder.embeddings.word_embeddings.weight"]
-        if self.precision == "fp32":
+        if self.precision is Precision.FP32:
             return self.node("Gather", self.constant("words", table), "input_ids")
         rows, scales = quantise(table, axis=1)
         values = self.node("Cast", self.node("Gather", self.constant("words", rows), "input_ids"), to=TensorProto.FLOAT)
@@ -114,7 +120,7 @@ class _Builder:
         """The linear maps `names` of `hidden`, side by side: (batch, length, sum of widths)."""
         weight = np.concatenate([self.weights[f"{name}.weight"] for name in names]).T
         bias = self.constant(f"{names[0]}.bias", np.concatenate([self.weights[f"{name}.bias"] for name in names]))
-        if self.precision == "fp32":
+        if self.precision is Precision.FP32:
             return self.node("Add", self.node("MatMul", hidden, self.constant(f"{names[0]}.weight", weight)), bias)
         values, scales = quantise(weight, axis=0)
         quantised, scale = self.constant(f"{names[0]}.weight", values), self.constant(f"{names[0]}.scale", scales)
@@ -170,7 +176,7 @@ class _Builder:
         self.nodes.append(helper.make_node("Split", [joined], names, axis=-1, num_outputs=parts))
         return names
 
-    def node(self, op: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: object) -> str:
+    def node(self, op: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
         """One node with one output."""
         name = output or f"{op}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, domain=domain, **attributes))

@@ -1,9 +1,9 @@
 """BERT (Devlin 2018) as a text classifier: a transformers encoder, a pooling and one linear layer.
 
-    input_ids, attention_mask: (batch, length)
-      → hidden states of every layer: (batch, length, hidden_size)
-      → pooled: (batch, hidden_size)
-      → logits: (batch, n_labels)
+input_ids, attention_mask: (batch, length)
+  → hidden states of every layer: (batch, length, hidden_size)
+  → pooled: (batch, hidden_size)
+  → logits: (batch, n_labels)
 """
 
 from enum import StrEnum

@@ -4,10 +4,8 @@ from pathlib import Path
 
 from model.errors import BadInput
 from model.files import read_json
-from model.tokenization import subwords
+from model.tokenization import ngrams, subwords
 from model.tokenization.base import Tokenizer
-
-CHAR_NGRAMS = "CharNgramTfidf"
 
 
 def load_tokenizer(folder: Path, *, max_length: int) -> Tokenizer:
@@ -23,8 +21,6 @@ def load_tokenizer(folder: Path, *, max_length: int) -> Tokenizer:
         raise BadInput(f"{folder} has no tokenizer.json; copy the whole folder again") from None
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path} can't be read as a tokenizer: {error!r}; copy it again") from None
-    if kind == CHAR_NGRAMS:
-        from model.tokenization import ngrams
-
-        return ngrams.load(folder, max_length=max_length)
+    if kind == ngrams.TYPE:
+        return ngrams.load(folder)
     return subwords.load(folder, max_length=max_length)

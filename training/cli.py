@@ -1,0 +1,169 @@
+"""The commands of training: `wenlei train`, `wenlei evaluate`, `wenlei export`.
+
+Importing this module is cheap: torch is imported when a command runs, so that `wenlei --help` stays quick and works
+where the training extra is not installed.
+"""
+
+from enum import StrEnum
+from importlib import util
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from model.console import JsonFlag, emit
+from model.errors import BadInput, MissingExtra
+from model.snapshot import open_snapshot
+from model.types import Split
+
+app = typer.Typer(no_args_is_help=True)
+
+HomeOption = Annotated[
+    Path, typer.Option(envvar="WENLEI_HOME", help="状态所在的文件夹 | the folder that holds all state")
+]
+SnapshotOption = Annotated[Path, typer.Option(help="快照文件夹 | folder of the snapshot")]
+
+
+class Arch(StrEnum):
+    """What can be trained."""
+
+    LINEAR = "linear"
+    BERT = "bert"
+
+
+@app.command()
+def train(
+    snapshot: SnapshotOption,
+    arch: Annotated[Arch, typer.Option(help="模型架构 | architecture")] = Arch.BERT,
+    init: Annotated[
+        str, typer.Option(help="预训练起点：offline、hub 上的模型名或文件夹 | start: offline, a hub id or a folder")
+    ] = "offline",
+    epochs: Annotated[int, typer.Option(min=1, help="训练轮数 | passes over the train split")] = 2,
+    batch_size: Annotated[int, typer.Option(min=1, help="每步的文本数 | texts a step")] = 32,
+    learning_rate: Annotated[float, typer.Option(min=0, help="编码器的学习率 | of the encoder")] = 5e-5,
+    head_learning_rate: Annotated[float, typer.Option(min=0, help="分类层的学习率 | of the layers on top")] = 5e-4,
+    pooling: Annotated[str, typer.Option(help="cls、mean 或 layers（各层加权）| cls, mean or layers")] = "mean",
+    freeze: Annotated[bool, typer.Option("--freeze", help="只训练分类层 | train the head alone")] = False,
+    max_length: Annotated[int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to")] = 128,
+    smoothing: Annotated[float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing")] = 0.0,
+    patience: Annotated[
+        int, typer.Option(min=1, help="多少次评估没有进步就停 | evaluations without gain before it stops")
+    ] = 2,
+    precision: Annotated[str, typer.Option(help="auto、fp32、bf16 或 fp16 | auto, fp32, bf16 or fp16")] = "auto",
+    limit: Annotated[int | None, typer.Option(min=1, help="最多用多少条训练样本 | train samples at most")] = None,
+    seed: Annotated[int, typer.Option(help="随机种子 | seed of all randomness")] = 0,
+    out: Annotated[Path | None, typer.Option(help="训练记录文件夹 | folder of the run")] = None,
+    home: HomeOption = Path("var"),
+    json: JsonFlag = False,
+) -> None:
+    """在快照上训练一个分类器；中断后用同样的命令继续。| Train a classifier on a snapshot; the same command resumes.
+
+    例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch bert --epochs 2
+    """
+    _need_torch()
+    opened = open_snapshot(snapshot)
+    out = out or home / "runs" / f"{arch}-{opened.hash[:8]}-seed{seed}"
+    if arch is Arch.LINEAR:
+        from training.baselines import LinearOptions, train_linear
+
+        run = train_linear(opened, options=LinearOptions(limit=limit), seed=seed, out=out)
+    else:
+        from model.architectures.bert import Pooling
+        from training.finetune import BertOptions, train_bert
+        from training.loop import Options, Precision
+
+        loop = Options(
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            head_learning_rate=head_learning_rate,
+            smoothing=smoothing,
+            patience=patience,
+            precision=_choice(Precision, precision, "--precision"),
+        )
+        options = BertOptions(
+            init=init,
+            pooling=_choice(Pooling, pooling, "--pooling"),
+            freeze=freeze,
+            max_length=max_length,
+            limit=limit,
+            loop=loop,
+        )
+        run = train_bert(opened, options=options, seed=seed, out=out, cache=home / "pretrained")
+    emit(
+        {"run": str(run.path), "metrics": run.metrics}, as_json=json, render=lambda console: _show(console, run.metrics)
+    )
+
+
+@app.command()
+def evaluate(
+    path: Annotated[Path, typer.Argument(metavar="RUN|BUNDLE", help="训练记录或模型包 | a run or a bundle")],
+    snapshot: SnapshotOption,
+    split: Annotated[Split, typer.Option(help="在哪个划分上评估 | which split")] = Split.TEST,
+    precision: Annotated[str | None, typer.Option(help="模型包的精度，如 fp32、int8 | of a bundle: fp32, int8")] = None,
+    json: JsonFlag = False,
+) -> None:
+    """在快照的一个划分上评估训练记录或模型包。| Evaluate a run or a bundle on one split of a snapshot."""
+    _need_torch()
+    from training.evaluate import evaluate_path
+
+    metrics = evaluate_path(path, open_snapshot(snapshot), split, precision=precision)
+    emit(metrics, as_json=json, render=lambda console: _show(console, {split.value: metrics}))
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(help="已完成的训练记录 | a finished run")],
+    out: Annotated[Path, typer.Option(help="模型包文件夹 | folder of the bundle")],
+    precision: Annotated[
+        str | None, typer.Option(help="逗号分隔，如 fp32,int8；默认全部 | comma-separated; all by default")
+    ] = None,
+    snapshot: Annotated[
+        Path | None, typer.Option(help="训练所用快照，若已搬走 | the run's snapshot, if it has been moved")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="模型名，默认同文件夹名 | name of the model")] = None,
+    abstain_below: Annotated[
+        float, typer.Option(min=0, max=1, help="最高分低于此值则拒识 | abstain when the best score is below")
+    ] = 0.0,
+    json: JsonFlag = False,
+) -> None:
+    """把训练记录导出为 ONNX 模型包；与训练结果不一致则拒绝。| Export a run as an ONNX bundle, through a parity gate."""
+    _need_torch()
+    from model.run import open_run
+    from training.export import export_run
+
+    bundle = export_run(
+        open_run(run),
+        out=out,
+        precisions=[part.strip() for part in precision.split(",") if part.strip()] if precision else None,
+        snapshot=open_snapshot(snapshot) if snapshot else None,
+        name=name,
+        abstain_below=abstain_below,
+    )
+    result = {"bundle": str(bundle.path), "version": bundle.version, "parity": bundle.manifest.parity}
+    emit(result, as_json=json)
+
+
+def _need_torch() -> None:
+    if missing := [name for name in ("torch", "transformers", "sklearn", "onnx") if util.find_spec(name) is None]:
+        raise MissingExtra(f"training needs {', '.join(missing)}: pip install 'wenlei[train,cpu]'")
+
+
+def _choice(kind: type[Any], value: str, option: str) -> Any:
+    try:
+        return kind(value)
+    except ValueError:
+        raise BadInput(f"{option} {value}: choose one of {', '.join(member.value for member in kind)}") from None
+
+
+def _show(console: Console, metrics: dict[str, Any]) -> None:
+    table = Table("划分 split", "样本 samples", "准确率 accuracy", "宏平均 F1 macro-F1", "micro-F1", "ECE")
+    for split, figures in metrics.items():
+        intervals = [
+            f"{figures[name]:.4f} [{figures[f'{name}_ci'][0]:.4f}, {figures[f'{name}_ci'][1]:.4f}]"
+            for name in ("accuracy", "macro_f1")
+        ]
+        table.add_row(split, str(figures["n"]), *intervals, f"{figures['micro_f1']:.4f}", f"{figures['ece']:.4f}")
+    console.print(table)

@@ -1,0 +1,80 @@
+"""A snapshot's splits as encoded texts and gold labels, and the batches that an epoch goes through."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model.errors import BadSnapshot
+from model.metrics import BoolArray, gold_matrix
+from model.snapshot import Snapshot
+from model.tokenization.base import Encoded, Tokenizer, collate
+from model.types import Sample, Split, Text
+
+BATCHES_SORTED_TOGETHER = 50  # enough that lengths match within a batch, few enough that epochs stay different
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One split: samples, their encodings and gold: (n_samples, n_labels)."""
+
+    samples: Sequence[Sample]
+    encoded: Sequence[Encoded]
+    gold: BoolArray
+    padding: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens a text: (n_samples,)."""
+        return np.array([encoded.length for encoded in self.encoded], np.int64)
+
+    def batch(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
+        """The padded inputs of `rows`: name → (batch, length)."""
+        return collate([self.encoded[row] for row in rows], self.padding)
+
+
+def load(snapshot: Snapshot, split: Split, tokenizer: Tokenizer, *, limit: int | None = None) -> Dataset:
+    """Read and encode one split of `snapshot`; of at most `limit` samples, those with the smallest ids.
+
+    An id is a hash, so the smallest ids are a fair draw.
+    """
+    samples = read(snapshot, split, limit=limit)
+    texts = [Text(sample.text, sample.pair) for sample in samples]
+    return Dataset(
+        samples=samples,
+        encoded=tokenizer.encode(texts),
+        gold=gold_matrix([sample.labels for sample in samples], snapshot.taxonomy),
+        padding=tokenizer.padding,
+    )
+
+
+def read(snapshot: Snapshot, split: Split, *, limit: int | None = None) -> list[Sample]:
+    """The samples of one split.
+
+    Raises:
+        BadSnapshot: there are none.
+    """
+    samples = list(snapshot.samples(split))[:limit]
+    if not samples:
+        raise BadSnapshot(
+            f"snapshot {snapshot.hash} has no {split} samples; import more, or freeze it with other --test and --dev"
+        )
+    return samples
+
+
+def epoch_batches(lengths: NDArray[np.int64], *, batch_size: int, seed: int, epoch: int) -> list[list[int]]:
+    """Every row once, in batches of like length whose order and content follow from `seed` and `epoch` alone."""
+    rng = np.random.default_rng([seed, epoch])
+    rows = rng.permutation(len(lengths))
+    pool = batch_size * BATCHES_SORTED_TOGETHER
+    batches: list[list[int]] = []
+    for start in range(0, len(rows), pool):
+        group = rows[start : start + pool]
+        group = group[np.argsort(lengths[group], kind="stable")]
+        batches += [group[at : at + batch_size].tolist() for at in range(0, len(group), batch_size)]
+    return [batches[index] for index in rng.permutation(len(batches))]

@@ -1,0 +1,124 @@
+"""How good a run or a bundle is: figures on a split, calibration fitted on dev, predictions kept."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from model.architectures.bert import BertClassifier, Pooling
+from model.architectures.linear import LinearClassifier
+from model.bundle import open_bundle
+from model.console import progress
+from model.errors import BadRun, BadSnapshot
+from model.metrics import BoolArray, evaluate, fit_temperature, fit_thresholds, gold_matrix
+from model.run import Run, open_run, write_predictions
+from model.runtime.base import batches_by_length
+from model.runtime.decode import Decoder
+from model.runtime.onnx import OnnxClassifier
+from model.snapshot import Snapshot
+from model.tokenization import load_tokenizer
+from model.types import FloatArray, Split, Taxonomy, Text
+from training.data import Dataset, load, read
+from training.loop import predict
+
+
+def load_classifier(run: Run) -> nn.Module:
+    """The trained network of `run`, ready to predict."""
+    if run.arch == "linear":
+        return LinearClassifier.load(run.model_path)
+    return BertClassifier.load(run.model_path, pooling=Pooling(run.config["pooling"]))
+
+
+def decoder_of(run: Run) -> Decoder:
+    """The calibrated decoder of `run`."""
+    return Decoder(run.taxonomy, **run.calibration)
+
+
+def conclude(
+    run: Run, classifier: nn.Module, *, dev_set: Dataset, test_set: Dataset | None, cost: dict[str, Any]
+) -> Run:
+    """Calibrate on dev, evaluate on dev and test, keep the predictions, and mark the run as done."""
+    datasets = {Split.DEV: dev_set, **({Split.TEST: test_set} if test_set else {})}
+    logits = {split: predict(classifier, dataset) for split, dataset in datasets.items()}
+    calibration = calibrate(logits[Split.DEV], dev_set.gold, run.taxonomy)
+    decoder = Decoder(run.taxonomy, **calibration)
+    scores = {split: decoder.scores(values) for split, values in logits.items()}
+    write_predictions(run, {split: (dataset.samples, scores[split]) for split, dataset in datasets.items()})
+    metrics = {
+        split.value: evaluate(scores[split], dataset.gold, run.taxonomy, thresholds=decoder.thresholds)
+        for split, dataset in datasets.items()
+    }
+    return run.finish(metrics=metrics, calibration=calibration, cost=cost)
+
+
+def calibrate(logits: FloatArray, gold: BoolArray, taxonomy: Taxonomy) -> dict[str, Any]:
+    """Temperature, and thresholds where a text may carry several labels: the settings of a `Decoder`."""
+    temperature = fit_temperature(logits, gold, taxonomy.activation)
+    if not taxonomy.multiple:
+        return {"temperature": temperature}
+    scores = Decoder(taxonomy, temperature=temperature).scores(logits)
+    return {"temperature": temperature, "thresholds": fit_thresholds(scores, gold, taxonomy.labels)}
+
+
+def evaluate_path(path: Path, snapshot: Snapshot, split: Split, *, precision: str | None = None) -> dict[str, Any]:
+    """Figures of the run or bundle at `path` on one split of `snapshot`.
+
+    Raises:
+        BadRun: `path` is neither, or knows other labels than the snapshot.
+        BadSnapshot: the split has no samples.
+    """
+    if (path / "bundle.json").exists():
+        return _evaluate_bundle(path, snapshot, split, precision)
+    run = open_run(path)
+    check_taxonomy(run.taxonomy, snapshot, path)
+    tokenizer = load_tokenizer(run.model_path, max_length=run.config["max_length"])
+    dataset = load(snapshot, split, tokenizer)
+    decoder = decoder_of(run)
+    scores = decoder.scores(predict(load_classifier(run), dataset))
+    return evaluate(scores, dataset.gold, run.taxonomy, thresholds=decoder.thresholds)
+
+
+def _evaluate_bundle(path: Path, snapshot: Snapshot, split: Split, precision: str | None) -> dict[str, Any]:
+    bundle = open_bundle(path)
+    check_taxonomy(bundle.manifest.taxonomy, snapshot, path)
+    classifier = OnnxClassifier.load(bundle, precision=precision)
+    samples = read(snapshot, split)
+    scores = classifier.decoder.scores(serve_logits(classifier, [Text(s.text, s.pair) for s in samples]))
+    gold = gold_matrix([sample.labels for sample in samples], snapshot.taxonomy)
+    return evaluate(scores, gold, classifier.taxonomy, thresholds=classifier.decoder.thresholds)
+
+
+def serve_logits(classifier: OnnxClassifier, texts: list[Text], *, batch_tokens: int = 2048) -> FloatArray:
+    """Logits (n_texts, n_labels) on the path that serving takes: normalised, tokenized and run by the bundle."""
+    encoded = classifier.encode(texts)
+    logits = np.empty((len(texts), len(classifier.taxonomy)), np.float32)
+    with progress("评估 evaluating", len(texts)) as advance:
+        for rows in batches_by_length([item.length for item in encoded], batch_tokens=batch_tokens):
+            logits[rows] = classifier.logits([encoded[row] for row in rows])
+            advance(len(rows))
+    return logits
+
+
+def check_taxonomy(taxonomy: Taxonomy, snapshot: Snapshot, path: Path) -> None:
+    """Refuse to judge a model by labels that it does not know.
+
+    Raises:
+        BadRun: the taxonomies differ.
+    """
+    if taxonomy != snapshot.taxonomy:
+        ours, theirs = set(taxonomy.labels), set(snapshot.taxonomy.labels)
+        difference = ", ".join(sorted(ours ^ theirs)[:5]) or "task or order"
+        raise BadRun(
+            f"{path} was trained for other labels than snapshot {snapshot.hash} has ({difference}); train on that one"
+        )
+
+
+def load_splits(snapshot: Snapshot, tokenizer: Any, *, limit: int | None) -> tuple[Dataset, Dataset, Dataset | None]:
+    """Train (at most `limit` samples), dev, and test where the snapshot has one."""
+    train_set = load(snapshot, Split.TRAIN, tokenizer, limit=limit)
+    dev_set = load(snapshot, Split.DEV, tokenizer)
+    try:
+        return train_set, dev_set, load(snapshot, Split.TEST, tokenizer)
+    except BadSnapshot:
+        return train_set, dev_set, None

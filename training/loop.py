@@ -1,0 +1,305 @@
+"""The only training loop: length-sorted batches, mixed precision, clipping, warm-up, early stopping, exact resume.
+
+A step's randomness is the state of torch's generator, which is in every checkpoint; an epoch's batches follow from
+the seed. A training that was broken off and goes on from its checkpoint ends with the same weights as one that wasn't.
+"""
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from model.console import progress, say
+from model.errors import BadInput, WenleiError
+from model.metrics import activate, evaluate
+from model.runtime.base import batches_by_length
+from model.types import FloatArray, Taxonomy
+from training.data import Dataset, epoch_batches
+from training.losses import classification_loss
+
+EVALUATION_TOKENS = 4096  # padded tokens a batch: large enough for the matrix kernels, small enough for the cache
+
+
+class Precision(StrEnum):
+    """Number format of the matrix products; weights and their updates are always float32."""
+
+    AUTO = "auto"
+    FP32 = "fp32"
+    BF16 = "bf16"
+    FP16 = "fp16"
+
+
+class Diverged(WenleiError):
+    """The loss is no longer a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to train.
+
+    learning_rate: of the encoder, head_learning_rate: of everything on top; both rise over the first `warmup` share
+    of all steps, then fall linearly to 0. patience: evaluations without a better dev macro-F1 before it stops.
+    """
+
+    epochs: int = 2
+    batch_size: int = 32
+    learning_rate: float = 5e-5
+    head_learning_rate: float = 5e-4
+    weight_decay: float = 0.01
+    warmup: float = 0.1
+    clip_norm: float = 1.0
+    smoothing: float = 0.0
+    patience: int = 2
+    evaluations_per_epoch: int = 2
+    checkpoint_every: int = 200
+    precision: Precision = Precision.AUTO
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "patience", "evaluations_per_epoch", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where the loop is; all that a checkpoint holds beside tensors."""
+
+    step: int = 0
+    best: float = -1.0
+    best_step: int = 0
+    since_best: int = 0
+    seconds: float = 0.0
+    scaler: dict[str, Any] = field(default_factory=dict)
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+def train(
+    classifier: nn.Module,
+    *,
+    train_set: Dataset,
+    dev_set: Dataset,
+    taxonomy: Taxonomy,
+    options: Options,
+    seed: int,
+    checkpoint: Path,
+) -> Progress:
+    """Train `classifier` in place and leave it with the weights that did best on `dev_set`.
+
+    Goes on from `checkpoint` where there is one. Set torch's seed before the classifier is made, and here.
+
+    Raises:
+        Diverged: the loss stopped being a number; the best weights so far stay in `checkpoint`.
+    """
+    return _Loop(classifier, train_set, dev_set, taxonomy, options, seed, checkpoint).run()
+
+
+class _Loop:
+    def __init__(
+        self,
+        classifier: nn.Module,
+        train_set: Dataset,
+        dev_set: Dataset,
+        taxonomy: Taxonomy,
+        options: Options,
+        seed: int,
+        checkpoint: Path,
+    ) -> None:
+        self.device = pick_device()
+        self.classifier = classifier.to(self.device)
+        self.train_set, self.dev_set, self.taxonomy = train_set, dev_set, taxonomy
+        self.options, self.seed, self.checkpoint = options, seed, checkpoint
+        self.precision = pick_precision(options.precision, self.device)
+        self.steps_per_epoch = math.ceil(len(train_set) / options.batch_size)
+        self.total_steps = self.steps_per_epoch * options.epochs
+        self.evaluate_every = math.ceil(self.steps_per_epoch / options.evaluations_per_epoch)
+        self.optimizer = make_optimizer(classifier, options)
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self.rate_at)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is Precision.FP16)
+        self.progress = Progress()
+
+    def run(self) -> Progress:
+        torch.manual_seed(self.seed)
+        if self.state_file.exists():
+            self.restore()
+            say(f"going on from step {self.progress.step} of {self.total_steps}")
+        started = time.monotonic() - self.progress.seconds
+        with progress("训练 training", self.total_steps) as advance:
+            advance(self.progress.step)
+            for rows in self.remaining_batches():
+                self.update(rows)
+                advance(1)
+                self.progress.seconds = time.monotonic() - started
+                at_epoch_end = self.progress.step % self.steps_per_epoch == 0
+                if at_epoch_end or self.progress.step % self.steps_per_epoch % self.evaluate_every == 0:
+                    self.judge()
+                if self.progress.since_best >= self.options.patience:
+                    break
+                if self.progress.step % self.options.checkpoint_every == 0:
+                    self.save()
+        self.classifier.load_state_dict(load_file(self.checkpoint / "best.safetensors", device=str(self.device)))
+        return self.progress
+
+    def remaining_batches(self) -> Iterator[list[int]]:
+        """The batches from the current step on, epoch after epoch."""
+        first = self.progress.step // self.steps_per_epoch
+        for epoch in range(first, self.options.epochs):
+            batches = epoch_batches(
+                self.train_set.lengths, batch_size=self.options.batch_size, seed=self.seed, epoch=epoch
+            )
+            yield from batches[self.progress.step - epoch * self.steps_per_epoch :]
+
+    def update(self, rows: list[int]) -> None:
+        """One step on the texts `rows`."""
+        self.classifier.train()
+        gold = torch.from_numpy(self.train_set.gold[rows]).to(self.device)
+        with autocast(self.device, self.precision):
+            logits = self.classifier(**to_tensors(self.train_set.batch(rows), self.device))
+        loss = classification_loss(logits, gold, self.taxonomy.activation, smoothing=self.options.smoothing)
+        if not torch.isfinite(loss):
+            raise Diverged(
+                f"the loss is {loss.item()} at step {self.progress.step + 1}; lower --learning-rate "
+                f"(now {self.options.learning_rate}) or train with --precision fp32"
+            )
+        self.scaler.scale(loss).backward()
+        self.scaler.unscale_(self.optimizer)
+        nn.utils.clip_grad_norm_(self.classifier.parameters(), self.options.clip_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.schedule.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.progress.step += 1
+
+    def judge(self) -> None:
+        """Evaluate on dev; keep the weights if they are the best so far."""
+        logits = predict(self.classifier, self.dev_set, precision=self.precision)
+        scores = activate(logits, self.taxonomy.activation)
+        figures = evaluate(scores, self.dev_set.gold, self.taxonomy, resamples=1)  # no interval is needed here
+        now = self.progress
+        now.history.append({"step": now.step, "accuracy": figures["accuracy"], "macro_f1": figures["macro_f1"]})
+        say(f"step {now.step}: dev accuracy {figures['accuracy']:.4f}, macro-F1 {figures['macro_f1']:.4f}")
+        now.since_best += 1
+        if figures["macro_f1"] > now.best:
+            now.best, now.best_step, now.since_best = figures["macro_f1"], now.step, 0
+            write_tensors(self.checkpoint / "best.safetensors", self.classifier.state_dict())
+        self.save()
+
+    def rate_at(self, step: int) -> float:
+        """The share of the full learning rate at `step`: linear warm-up, then linear decay."""
+        warm = max(1, round(self.options.warmup * self.total_steps))
+        return min((step + 1) / warm, max(0.0, (self.total_steps - step) / max(1, self.total_steps - warm)))
+
+    @property
+    def state_file(self) -> Path:
+        return self.checkpoint / "state.safetensors"
+
+    def save(self) -> None:
+        """Write all that the next step depends on, as one file: weights, optimizer, generators, progress."""
+        tensors = {f"weights.{name}": value for name, value in self.classifier.state_dict().items()}
+        for index, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": value for name, value in state.items()}
+        tensors["generator.cpu"] = torch.get_rng_state()
+        if self.device.type == "cuda":
+            tensors["generator.cuda"] = torch.cuda.get_rng_state()
+        self.progress.scaler = self.scaler.state_dict()
+        write_tensors(self.state_file, tensors, metadata={"progress": json.dumps(asdict(self.progress))})
+
+    def restore(self) -> None:
+        """Go back to the last `save`."""
+        with safe_open(self.state_file, framework="pt", device=str(self.device)) as file:
+            self.progress = Progress(**json.loads(file.metadata()["progress"]))
+            parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "generator": {}}
+            for key in file.keys():  # noqa: SIM118  a safetensors file is no dict
+                part, name = key.split(".", 1)
+                parts[part][name] = file.get_tensor(key)
+        self.classifier.load_state_dict(parts["weights"])
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, value in parts["optimizer"].items():
+            index, name = key.split(".", 1)
+            state.setdefault(int(index), {})[name] = value
+        self.optimizer.load_state_dict({"state": state, "param_groups": self.optimizer.state_dict()["param_groups"]})
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(
+            self.optimizer, self.rate_at, last_epoch=self.progress.step - 1
+        )
+        self.scaler.load_state_dict(self.progress.scaler)
+        torch.set_rng_state(parts["generator"]["cpu"].cpu())
+        if self.device.type == "cuda":
+            torch.cuda.set_rng_state(parts["generator"]["cuda"].cpu())
+
+
+def predict(classifier: nn.Module, dataset: Dataset, *, precision: Precision = Precision.FP32) -> FloatArray:
+    """Logits of every sample, in order: (n_samples, n_labels)."""
+    device = next(classifier.parameters()).device
+    rows_done: list[int] = []
+    parts: list[FloatArray] = []
+    classifier.eval()
+    with torch.inference_mode(), autocast(device, precision):
+        for rows in batches_by_length(dataset.lengths.tolist(), batch_tokens=EVALUATION_TOKENS):
+            logits = classifier(**to_tensors(dataset.batch(rows), device))
+            parts.append(logits.float().cpu().numpy())
+            rows_done += rows
+    return np.concatenate(parts)[np.argsort(rows_done)]
+
+
+def make_optimizer(classifier: nn.Module, options: Options) -> torch.optim.Optimizer:
+    """AdamW (Loshchilov 2019); biases and layer norms are not decayed, the encoder learns slower than the rest."""
+    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for name, parameter in classifier.named_parameters():
+        if parameter.requires_grad:
+            groups.setdefault((name.startswith("encoder."), parameter.ndim > 1), []).append(parameter)
+    return torch.optim.AdamW(
+        [
+            {
+                "params": parameters,
+                "lr": options.learning_rate if is_encoder else options.head_learning_rate,
+                "weight_decay": options.weight_decay if is_matrix else 0.0,
+            }
+            for (is_encoder, is_matrix), parameters in groups.items()
+        ],
+        fused=True,
+    )
+
+
+def pick_device() -> torch.device:
+    """A GPU where there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def pick_precision(asked: Precision, device: torch.device) -> Precision:
+    """What `auto` means on `device`: bf16 where its arithmetic is native, fp16 on older GPUs, else fp32."""
+    if asked is not Precision.AUTO:
+        return asked
+    if device.type == "cuda":
+        return Precision.BF16 if torch.cuda.is_bf16_supported(including_emulation=False) else Precision.FP16
+    return Precision.BF16 if torch.cpu._is_avx512_bf16_supported() else Precision.FP32
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[None]:
+    """Matrix products in `precision`, everything delicate in float32."""
+    if precision is Precision.FP32:
+        return nullcontext()
+    return torch.autocast(device.type, torch.bfloat16 if precision is Precision.BF16 else torch.float16)
+
+
+def to_tensors(batch: dict[str, NDArray[Any]], device: torch.device) -> dict[str, Tensor]:
+    """The arrays of a batch on `device`."""
+    return {name: torch.from_numpy(array).to(device) for name, array in batch.items()}
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    """Write a safetensors file; a reader sees the old one or the new one, never half of either."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    save_file(tensors, partial, metadata=metadata)
+    partial.replace(path)
