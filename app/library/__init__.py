@@ -1,0 +1,1 @@
+"""The standard-sample library: import, labels, duplicate groups, splits, snapshots."""

@@ -1,0 +1,115 @@
+"""Find out how a file spells its characters: marks at its start, then UTF-8, then GB18030, then a guess."""
+
+import codecs
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import IO, NamedTuple
+
+from charset_normalizer import from_bytes
+
+from model.errors import BadInput
+from model.files import CHUNK
+
+Opener = Callable[[], AbstractContextManager[IO[bytes]]]
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# A GB18030 text that is valid UTF-8 by chance is rare even for one line; a UTF-8 file with broken lines is not.
+_MOSTLY = 0.5
+_GUESS_BYTES = 1 << 18
+
+
+class Misfit(NamedTuple):
+    """The first place that an encoding can't read: 1-based line, 1-based byte of the file, and its value."""
+
+    line: int
+    byte: int
+    value: int
+
+
+def detect_encoding(open_file: Opener, *, name: str) -> str:
+    """The encoding that reads the file whole, or all of it but a few broken lines.
+
+    Raises:
+        BadInput: no encoding reads it.
+    """
+    with open_file() as stream:
+        head = stream.read(4)
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    if first_misfit(open_file, "utf-8") is None:
+        return "utf-8"
+    if _share_of_lines(open_file, "utf-8") > _MOSTLY:
+        return "utf-8"
+    if first_misfit(open_file, "gb18030") is None:
+        return "gb18030"
+    with open_file() as stream:
+        guess = from_bytes(stream.read(_GUESS_BYTES)).best()
+    if guess is not None and first_misfit(open_file, guess.encoding) is None:
+        return guess.encoding
+    if _share_of_lines(open_file, "gb18030") > _MOSTLY:
+        return "gb18030"
+    raise BadInput(
+        f"{name} is not text in any encoding that is known here; name it with --encoding, or save it as UTF-8"
+    )
+
+
+def check_encoding(open_file: Opener, encoding: str, *, name: str) -> str:
+    """`encoding` itself, if it reads the whole file.
+
+    Raises:
+        BadInput: there is no such encoding, or it doesn't read the file; the message names line and byte.
+    """
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise BadInput(f"encoding {encoding!r} is not known; take utf-8, gb18030, big5, utf-16, … or auto") from None
+    if misfit := first_misfit(open_file, encoding):
+        raise BadInput(
+            f"{name}, line {misfit.line}, byte {misfit.byte} (0x{misfit.value:02x}) is not {encoding}; "
+            "give the right --encoding or leave it to auto"
+        )
+    return encoding
+
+
+def first_misfit(open_file: Opener, encoding: str) -> Misfit | None:
+    """Where `encoding` fails first; None when it reads the whole file."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    offset, line = 0, 1
+    with open_file() as stream:
+        while True:
+            chunk = stream.read(CHUNK)
+            offset += len(chunk)
+            try:
+                line += decoder.decode(chunk, final=not chunk).count("\n")
+            except UnicodeDecodeError as error:
+                before = error.object[: error.start].decode(encoding, "ignore").count("\n")
+                byte = offset - len(error.object) + error.start + 1
+                return Misfit(line=line + before, byte=byte, value=error.object[error.start])
+            if not chunk:
+                return None
+
+
+def _share_of_lines(open_file: Opener, encoding: str) -> float:
+    """Of the lines that are not plain ASCII, the share that `encoding` reads."""
+    good = total = 0
+    with open_file() as stream:
+        for line in stream:
+            if not line.isascii():
+                total += 1
+                good += _reads(line, encoding)
+    return good / total if total else 1.0
+
+
+def _reads(line: bytes, encoding: str) -> bool:
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,54 @@
+"""Read a file that names the classes: a name a line, or JSON objects of a number and a name each."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from app.library.cells import label_name
+from app.library.encoding import detect_encoding
+from app.library.sources import Source
+from model.errors import BadInput
+
+
+def read_label_names(path: Path) -> tuple[str, ...]:
+    """The names in the order of their classes: position i names class i.
+
+    Raises:
+        BadInput: the file can't be read, a name is empty or stands twice, or the numbers are not 0, 1, 2, …
+    """
+    if not path.is_file():
+        raise BadInput(f"--label-names {path}: there is no such file")
+    encoding = detect_encoding(Source(path).open, name=str(path))
+    try:
+        text = path.read_text(encoding).strip()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"--label-names {path}: byte {error.start + 1} is not {encoding}; save it as UTF-8") from None
+    names = [label_name(name) for name in (_from_json(text, path) if text[:1] in ("{", "[") else text.splitlines())]
+    for line, name in enumerate(names, 1):
+        if not name:
+            raise BadInput(f"--label-names {path}, line {line}: the name is empty")
+        if names.index(name) < line - 1:
+            raise BadInput(f"--label-names {path}, line {line}: {name!r} stands twice")
+    if not names:
+        raise BadInput(f"--label-names {path} is empty; write one class name a line")
+    return tuple(names)
+
+
+def _from_json(text: str, path: Path) -> list[str]:
+    try:
+        objects = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines() if line]
+    except ValueError as error:
+        raise BadInput(f"--label-names {path} is not JSON: {error}") from None
+    numbered = dict(_number_and_name(item, path) for item in objects)
+    if len(numbered) < len(objects) or sorted(numbered) != list(range(len(objects))):
+        raise BadInput(f"--label-names {path}: the {len(objects)} numbers must be 0 to {len(objects) - 1}, each once")
+    return [numbered[number] for number in sorted(numbered)]
+
+
+def _number_and_name(item: Any, path: Path) -> tuple[int, str]:
+    values = list(item.values()) if isinstance(item, dict) else []
+    numbers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
+    names = [value for value in values if isinstance(value, str)]
+    if len(numbers) != 1 or len(names) != 1:
+        raise BadInput(f"--label-names {path}: {str(item)[:80]} is not an object of one number and one name")
+    return numbers[0], names[0]

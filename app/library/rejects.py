@@ -1,0 +1,71 @@
+"""The rejects file: every row that was not imported, with its place and the reason; nothing is lost."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+RAW_CHARS = 200  # of a cell: enough to find the row again
+REASONS_KEPT = 3
+
+
+class Rejects:
+    """Rows in a hidden file; `publish` gives it its name. Made on the first row, so no rows, no file."""
+
+    def __init__(self, folder: Path, stem: str) -> None:
+        time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+        safe = re.sub(r"[^\w.-]+", "_", stem)
+        self._path = folder / f"{safe}-{time}.jsonl"
+        self._partial = self._path.with_name(f".{self._path.name}.partial")
+        self._file: TextIO | None = None
+        self.count = 0
+        self.first: list[str] = []
+
+    def add(self, *, file: str, line: int, reason: str, raw: Any) -> None:
+        """Write down one row."""
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._partial.open("w", encoding="utf-8", errors="backslashreplace")
+        self.count += 1
+        if len(self.first) < REASONS_KEPT:
+            self.first.append(f"{file}, line {line}: {reason}")
+        entry = {"file": file, "line": line, "reason": reason, "row": _shortened(raw)}
+        self._file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+    def publish(self) -> Path | None:
+        """The file under its name; None when nothing was rejected."""
+        if self._file is None:
+            return None
+        self._file.close()
+        self._partial.replace(self._path)
+        return self._path
+
+    def discard(self) -> None:
+        """Leave nothing behind, unless it was published."""
+        if self._file is not None:
+            self._file.close()
+            self._partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def open_rejects(folder: Path, stem: str) -> Iterator[Rejects]:
+    """Rejects that are gone at the end of the block unless they were published."""
+    rejects = Rejects(folder, stem)
+    try:
+        yield rejects
+    finally:
+        rejects.discard()
+
+
+def _shortened(raw: Any) -> Any:
+    if isinstance(raw, Mapping):
+        return {name: _shortened(cell) for name, cell in raw.items()}
+    if isinstance(raw, list | tuple):
+        return [_shortened(cell) for cell in raw]
+    if raw is None or isinstance(raw, bool | int | float):
+        return raw
+    text = str(raw)
+    return text if len(text) <= RAW_CHARS else text[:RAW_CHARS] + "…"

@@ -1,0 +1,73 @@
+"""Splits without leaks: texts that differ in nothing but punctuation, width or case always stand in one split."""
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from model.errors import BadInput
+from model.types import Split
+
+SPLITS = tuple(Split)
+_NOT_SKELETON = re.compile(r"[\W_]+")
+_NAMES = {
+    "train": Split.TRAIN,
+    "dev": Split.DEV,
+    "valid": Split.DEV,
+    "validation": Split.DEV,
+    "val": Split.DEV,
+    "test": Split.TEST,
+}
+
+
+def named_split(name: str) -> Split | None:
+    """The split that people call `name`, if any."""
+    return _NAMES.get(name.strip().lower())
+
+
+def duplicate_group(sample_id: str, text: str, pair: str | None) -> int:
+    """The number, 0 to 2^63 - 1, that a sample shares with its near-copies.
+
+    It hashes the letters and digits of the text and its pair, in their compatibility forms and without case; a
+    text that has none of them is alone in its group.
+    """
+    skeleton = _skeleton(text) if pair is None else f"{_skeleton(text)}\n{_skeleton(pair)}"
+    return _hash(skeleton if skeleton.strip() else sample_id) >> 1
+
+
+@dataclass(frozen=True, slots=True)
+class Splitter:
+    """Which split a duplicate group stands in. It depends on nothing else, so new samples never move old ones.
+
+    test, dev: fractions of the groups that no import gave a split to.
+
+    Raises:
+        BadInput: the fractions are not within 0 and 1 or leave nothing to train on.
+    """
+
+    test: float
+    dev: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.test < 1 and 0 <= self.dev < 1 and self.test + self.dev < 1):
+            raise BadInput(
+                f"--test {self.test:g} --dev {self.dev:g}: give fractions from 0 up to 1 that leave some for training"
+            )
+
+    def split(self, group: int, protected: int | None) -> Split:
+        """The split of `group`: the imported one if any (its position in `Split`), else by the group's bucket."""
+        if protected is not None:
+            return SPLITS[protected]
+        bucket = _hash(f"{self.seed}:{group}") / 2**64
+        if bucket < self.test:
+            return Split.TEST
+        return Split.DEV if bucket < self.test + self.dev else Split.TRAIN
+
+
+def _skeleton(text: str) -> str:
+    return _NOT_SKELETON.sub("", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _hash(key: str) -> int:
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8])

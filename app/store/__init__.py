@@ -1,0 +1,1 @@
+"""What wenlei remembers: tables, queries and migrations, on SQLite or PostgreSQL."""

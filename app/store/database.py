@@ -1,0 +1,124 @@
+"""Open the database, bring its schema up to date, and give out connections whose errors people can read."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from app.settings import Settings
+from model.errors import BadInput, DatabaseUnavailable, MissingExtra
+
+BUSY_TIMEOUT = 60_000  # milliseconds a SQLite writer waits for another one: a large import takes its time
+CACHE_KIB = 64 * 1024  # of SQLite's page cache: most of the index of a million samples
+MIGRATION_LOCK = 0x77656E6C6569  # "wenlei": PostgreSQL's advisory lock, so that two servers don't migrate at once
+
+
+def open_database(settings: Settings) -> sa.Engine:
+    """The database of `settings`, made or migrated to the newest schema where needed.
+
+    Raises:
+        BadInput: its URL can't be understood. MissingExtra: its driver is not installed.
+        DatabaseUnavailable: it can't be reached, or a newer wenlei has written it.
+    """
+    engine = _engine(settings.database_url.get_secret_value())
+    with connect(engine) as connection, writing(connection):
+        _migrate(connection)
+    return engine
+
+
+@contextmanager
+def connect(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A connection whose failures are told in one line, without the password and without the data.
+
+    Raises:
+        DatabaseUnavailable: the database can't be reached, is locked, full, or refuses a statement.
+    """
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except DBAPIError as error:
+        place = engine.url.render_as_string(hide_password=True)
+        raise DatabaseUnavailable(f"database {place}: {error.orig}; check WENLEI_DATABASE_URL") from error
+
+
+@contextmanager
+def writing(connection: sa.Connection) -> Iterator[None]:
+    """One transaction that writes; on SQLite it takes the write lock at once rather than fail half-way."""
+    connection.execution_options(sqlite_begin="IMMEDIATE")
+    with connection.begin():
+        yield
+
+
+@contextmanager
+def reading(connection: sa.Connection) -> Iterator[None]:
+    """One transaction that reads; all its queries see the same state."""
+    if connection.dialect.name == "postgresql":
+        connection.execution_options(isolation_level="REPEATABLE READ")
+    connection.execution_options(sqlite_begin="DEFERRED")
+    with connection.begin():
+        yield
+
+
+def _engine(url: str) -> sa.Engine:
+    try:
+        parsed = sa.make_url(url)
+        if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+            raise BadInput(f"database {parsed.get_backend_name()} is not supported; WENLEI_DATABASE_URL takes {_URLS}")
+        engine = sa.create_engine(parsed, hide_parameters=True)
+    except (ArgumentError, NoSuchModuleError):
+        raise BadInput(f"WENLEI_DATABASE_URL can't be understood; it takes {_URLS}") from None
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"the database's driver {error.name} is not installed: pip install 'wenlei[postgres]'"
+        ) from None
+    if parsed.get_backend_name() == "sqlite":
+        if parsed.database:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        sa.event.listen(engine, "connect", _configure_sqlite)
+        sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+_URLS = "sqlite:///path/wenlei.db or postgresql://user:password@host/name"
+
+
+def _configure_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # SQLAlchemy's begin event opens transactions, not the driver
+    for pragma in (
+        f"busy_timeout = {BUSY_TIMEOUT}",
+        "journal_mode = WAL",
+        "synchronous = NORMAL",
+        "foreign_keys = ON",
+        f"cache_size = -{CACHE_KIB}",
+        f"temp.cache_size = -{CACHE_KIB}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('sqlite_begin', 'DEFERRED')}")
+
+
+def _migrate(connection: sa.Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    scripts = ScriptDirectory.from_config(config)
+    known = {script.revision for script in scripts.walk_revisions()}
+    current = MigrationContext.configure(connection).get_current_revision()
+    if current is not None and current not in known:
+        raise DatabaseUnavailable(
+            f"database {connection.engine.url.render_as_string(hide_password=True)} has schema {current}, "
+            f"this wenlei knows {scripts.get_current_head()}; update wenlei"
+        )
+    if current != scripts.get_current_head():
+        command.upgrade(config, "head")

@@ -1,0 +1,75 @@
+"""Samples as they leave the store: sorted by id, each with the label events that speak about it."""
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from app.store.tables import label_events, samples
+
+ROWS_AT_ONCE = 10_000
+
+
+class LabelEvent(NamedTuple):
+    """What somebody said about a sample's labels. `actor_kind`: import, person, rule or model."""
+
+    labels: tuple[str, ...]
+    actor_kind: str
+
+
+class StoredSample(NamedTuple):
+    """A sample with its events, oldest first.
+
+    `protected_split`: the position in `model.types.Split` of the most protective split that any member of its
+    duplicate group was imported in.
+    """
+
+    id: str
+    text: str
+    pair: str | None
+    duplicate_group: int
+    protected_split: int | None
+    events: tuple[LabelEvent, ...]
+
+
+def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[StoredSample]:
+    """The samples that have label events, sorted by the bytes of their ids, in flat memory."""
+    protected = (
+        sa.select(samples.c.duplicate_group, sa.func.min(samples.c.imported_split).label("split"))
+        .where(samples.c.library_id == library_id, samples.c.imported_split.is_not(None))
+        .group_by(samples.c.duplicate_group)
+        .subquery("protected")
+    )
+    query = (
+        sa.select(
+            samples.c.id,
+            samples.c.text,
+            samples.c.pair,
+            samples.c.duplicate_group,
+            protected.c.split,
+            label_events.c.labels,
+            label_events.c.actor_kind,
+        )
+        .join(
+            label_events,
+            (label_events.c.library_id == samples.c.library_id) & (label_events.c.sample_id == samples.c.id),
+        )
+        .outerjoin(protected, protected.c.duplicate_group == samples.c.duplicate_group)
+        .where(samples.c.library_id == library_id)
+        .order_by(samples.c.id, label_events.c.id)
+    )
+    rows = connection.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
+    for _, group in groupby(rows, key=attrgetter("id")):
+        events = list(group)
+        sample = events[0]
+        yield StoredSample(
+            id=sample.id,
+            text=sample.text,
+            pair=sample.pair,
+            duplicate_group=sample.duplicate_group,
+            protected_split=sample.split,
+            events=tuple(LabelEvent(tuple(json.loads(event.labels)), event.actor_kind) for event in events),
+        )
