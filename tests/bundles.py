@@ -12,7 +12,7 @@ from model.files import staging_folder
 from model.text import Normaliser
 from model.types import Task, Taxonomy
 
-CHARACTERS = "的一是不了在人有我他这中大来上个国到说们为子和你地出道也时年好坏差快慢喜欢房间酒店早餐服务员态度干净吵闹价格便宜贵，。！？"
+CHARACTERS = "的一是不了在人有我他这中大来上也时年好坏差快慢喜欢房间酒店早餐服务员态度干净吵闹价格便宜贵，。！？"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 SENTIMENT = Taxonomy(Task.SINGLE, ("好评", "差评"))
 HIDDEN = 8

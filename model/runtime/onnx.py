@@ -56,7 +56,7 @@ class OnnxClassifier:
         tokenizer = load_tokenizer(bundle.path, max_length=manifest.max_length)
         if unknown := {node.name for node in session.get_inputs()} - tokenizer.padding.keys():
             raise BadBundle(
-                f"{path} takes {', '.join(sorted(unknown))}, which the bundle's tokenizer does not give; export it again"
+                f"{path} takes {', '.join(sorted(unknown))}, which its tokenizer does not give; export the bundle again"
             )
         decoder = Decoder(
             taxonomy=manifest.taxonomy,

@@ -1,0 +1,1 @@
+"""The HTTP API: routes, schemas, and what every request passes through."""

@@ -1,0 +1,137 @@
+"""What every request passes through, as plain ASGI: its id, its log line, its figures, and the limit of its body."""
+
+import asyncio
+import re
+import time
+import uuid
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.metrics import Metrics
+from app.api.responses import error_response
+from app.errors import BodyTooLarge, SlowBody
+
+log = structlog.get_logger("wenlei.access")
+
+REQUEST_ID = b"x-request-id"
+SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+UNMATCHED = "unmatched"  # one name for all, so that strangers can't make figures grow without bound
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+BODY_SECONDS = 30.0
+# How much more than the limit is read and thrown away, so that the client hears the answer before it has to
+# stop sending; whoever sends more than that is cut off.
+DRAIN_BYTES = 64 << 20
+
+
+class Observe:
+    """Gives the request an id, logs one line, counts it; what nobody caught becomes an answer here."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        request_id = _header(scope, REQUEST_ID) or b""
+        if not SANE_ID.fullmatch(request_id):
+            request_id = uuid.uuid4().hex.encode()
+        status = 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (REQUEST_ID, request_id)]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_with_id)
+        except Exception as error:
+            log.error("request failed", id=request_id.decode(), exc_info=error)
+            if not status:
+                await error_response(error)(scope, receive, send_with_id)
+        finally:
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path", UNMATCHED)
+            self.metrics.request(route, status, seconds)
+            log.info(
+                "request",
+                id=request_id.decode(),
+                method=scope["method"] if scope["method"] in METHODS else "other",
+                route=route,
+                status=status,
+                ms=round(seconds * 1000, 2),
+            )
+
+
+class LimitBody:
+    """Reads the body before anything else; a larger one than the limit is answered with 413, and read all the same."""
+
+    def __init__(self, app: ASGIApp, *, max_bytes: int) -> None:
+        self.app = app
+        self.max_bytes = max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _has_body(scope):
+            await self.app(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await self._read(receive)
+        except TimeoutError:
+            error = SlowBody(f"the body did not arrive within {BODY_SECONDS:.0f} seconds; check Content-Length")
+            await _refuse(error, scope, receive, send)
+        except BodyTooLarge as error:
+            await _refuse(error, scope, receive, send)
+        else:
+            if body is not None:
+                await self.app(scope, _once(body, receive), send)
+
+    async def _read(self, receive: Receive) -> bytes | None:
+        """The body, or None when the client went away before its end."""
+        chunks: list[bytes] = []
+        size, more = 0, True
+        while more and size <= self.max_bytes + DRAIN_BYTES:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            size += len(message.get("body", b""))
+            more = message.get("more_body", False)
+            if size <= self.max_bytes:
+                chunks.append(message.get("body", b""))
+        if size > self.max_bytes:
+            limit = self.max_bytes / (1 << 20)
+            raise BodyTooLarge(f"the body is larger than {limit:g} MiB; send the texts in several requests")
+        return b"".join(chunks)
+
+
+def _header(scope: Scope, name: bytes) -> bytes | None:
+    return next((value for key, value in scope["headers"] if key == name), None)
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+
+
+async def _refuse(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
+    response = error_response(error)
+    response.headers["Connection"] = "close"
+    await response(scope, receive, send)
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives `body` in one piece, then whatever the server says."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

@@ -1,0 +1,45 @@
+"""Answers that are JSON already, and the one shape that every error has."""
+
+from typing import Any
+
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.errors import Failure, failure
+
+# Starlette's own errors: nothing matches the path, or the path does not know the method.
+CODES = {404: "unknown_route", 405: "wrong_method"}
+
+
+def json_response(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """`data` as a JSON answer."""
+    return Response(to_json(data), status, headers, media_type="application/json")
+
+
+def error_response(error: Exception) -> Response:
+    """What the client is told of `error`."""
+    return _response(failure(error))
+
+
+async def on_wenlei_error(_: Request, error: Exception) -> Response:
+    """Handler for every error that is raised on purpose."""
+    return error_response(error)
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """Handler for what the router raises."""
+    if not isinstance(error, HTTPException):
+        return error_response(error)
+    messages = {
+        404: "there is no such address here; /docs lists them all",
+        405: f"this address does not take {request.method}; /docs lists what it takes",
+    }
+    message = messages.get(error.status_code, error.detail)
+    code = CODES.get(error.status_code, "http_error")
+    return _response(Failure(error.status_code, code, message, dict(error.headers or {})))
+
+
+def _response(told: Failure) -> Response:
+    return json_response({"error": {"code": told.code, "message": told.message}}, told.status, told.headers)

@@ -1,0 +1,79 @@
+"""The only table from errors to HTTP answers, and the errors that only HTTP knows."""
+
+import math
+from dataclasses import dataclass, field
+
+from model.errors import (
+    BadBundle,
+    BadInput,
+    BadText,
+    MissingExtra,
+    Overloaded,
+    RuntimeUnavailable,
+    UnknownLabel,
+    UnknownModel,
+    WenleiError,
+)
+
+
+class NotJson(BadInput):
+    """A body is not JSON, or not UTF-8."""
+
+
+class BodyTooLarge(BadInput):
+    """A body is larger than the server reads."""
+
+
+class SlowBody(BadInput):
+    """A body did not arrive in time."""
+
+
+class NotReady(WenleiError):
+    """The server is up, its models are not."""
+
+
+class ClientGone(WenleiError):
+    """The client hung up before its answer was there."""
+
+
+# The first row whose class the error is an instance of. What is not in the table is our own fault.
+STATUSES: tuple[tuple[type[WenleiError], int, str], ...] = (
+    (NotJson, 400, "not_json"),
+    (SlowBody, 408, "slow_body"),
+    (BodyTooLarge, 413, "body_too_large"),
+    (BadText, 422, "bad_text"),
+    (UnknownLabel, 422, "unknown_label"),
+    (BadInput, 422, "bad_input"),
+    (UnknownModel, 404, "unknown_model"),
+    (ClientGone, 499, "client_gone"),
+    (Overloaded, 503, "overloaded"),
+    (NotReady, 503, "not_ready"),
+    (RuntimeUnavailable, 503, "runtime_unavailable"),
+    (MissingExtra, 503, "missing_extra"),
+    (BadBundle, 503, "bad_bundle"),
+)
+INTERNAL = "the server failed; its log tells why under this answer's X-Request-ID"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as HTTP tells it."""
+
+    status: int
+    code: str
+    message: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def failure(error: Exception) -> Failure:
+    """What the client is told of `error`; of one that is not in the table, nothing but that it happened."""
+    for kind, status, code in STATUSES:
+        if isinstance(error, kind):
+            return Failure(status, code, str(error), _headers(error))
+    return Failure(500, "internal", INTERNAL)
+
+
+def _headers(error: Exception) -> dict[str, str]:
+    if isinstance(error, Overloaded):
+        return {"Retry-After": str(max(1, math.ceil(error.retry_after)))}
+    return {"Retry-After": "1"} if isinstance(error, NotReady) else {}

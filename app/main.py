@@ -1,0 +1,53 @@
+"""Put the server together: settings in, application out. Wiring only."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import metadata
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+
+from app.api import classify, health
+from app.api.metrics import Metrics
+from app.api.middleware import LimitBody, Observe
+from app.api.responses import on_http_error, on_wenlei_error
+from app.serving.registry import Registry
+from app.settings import Settings
+from model.errors import WenleiError
+
+
+def create_app(settings: Settings, *, on_failure: Callable[[], None] | None = None) -> FastAPI:
+    """The application. It answers /health/live at once and loads its models meanwhile.
+
+    `on_failure` is called when they can't be loaded; `app.state.registry.error` then says why.
+    """
+    figures = Metrics()
+    registry = Registry(on_batch=figures.batch)
+
+    async def load() -> None:
+        try:
+            await registry.load(settings)
+        except Exception as error:
+            registry.error = error
+            if on_failure:
+                on_failure()
+        for served in registry.models():
+            figures.watch(served.name, served.scheduler)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        loading = asyncio.create_task(load())
+        yield
+        await loading
+        await registry.close()
+
+    app = FastAPI(title="wenlei 文类", version=metadata.version("wenlei"), lifespan=lifespan)
+    app.state.settings, app.state.registry, app.state.metrics = settings, registry, figures
+    app.include_router(classify.router)
+    app.include_router(health.router)
+    app.add_exception_handler(WenleiError, on_wenlei_error)
+    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_middleware(LimitBody, max_bytes=settings.max_body_bytes)
+    app.add_middleware(Observe, metrics=figures)  # added last, so it stands outermost
+    return app

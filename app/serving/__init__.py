@@ -1,0 +1,1 @@
+"""Loaded models and the queue in front of each."""
