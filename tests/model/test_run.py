@@ -1,6 +1,7 @@
 """A run starts, goes on where it was broken off, and never mixes with another."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,8 +16,8 @@ CONFIG = {"epochs": 3, "layers": (1, 2), "learning_rate": 2e-5}
 
 
 def start(path, **changes):
-    asked = {"arch": "bert", "config": CONFIG, "seed": 7, "snapshot": "a" * 32, "taxonomy": TAXONOMY}
-    return start_run(path, **{**asked, **changes})
+    asked = {"arch": "bert", "config": CONFIG, "seed": 7, "snapshot": "a" * 32, "snapshot_path": Path("snapshots/a")}
+    return start_run(path, **{**asked, "taxonomy": TAXONOMY, **changes})
 
 
 def test_a_new_run_says_what_is_being_trained_and_on_which_machine(tmp_path):
@@ -37,6 +38,11 @@ def test_a_broken_off_run_goes_on(tmp_path):
     assert again.started_at == first.started_at
     assert again.taxonomy == TAXONOMY
     assert list((tmp_path / "run").iterdir()) == [tmp_path / "run" / "run.json"]
+
+
+def test_a_snapshot_that_was_moved_is_still_the_same(tmp_path):
+    start(tmp_path / "run")
+    assert start(tmp_path / "run", snapshot_path=Path("elsewhere")).snapshot_path == str(Path("snapshots/a").absolute())
 
 
 @pytest.mark.parametrize(
