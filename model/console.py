@@ -36,7 +36,7 @@ def emit(result: Mapping[str, Any], *, as_json: bool, render: Callable[[Console]
 
 def say(message: str) -> None:
     """Tell the person who waits what is going on."""
-    messages.print(message, highlight=False, markup=False)
+    messages.print(message, highlight=False, markup=False, soft_wrap=True)  # what is copied must not be broken
 
 
 @contextmanager

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.errors import NotReady
 from app.serving.scheduler import Scheduler
 from app.settings import Settings
-from model.bundle import open_bundle
+from model.bundle import Bundle, open_bundle
 from model.errors import BadInput, UnknownModel
 from model.runtime.base import Classifier, classify
 from model.runtime.onnx import OnnxClassifier
@@ -91,10 +90,10 @@ class Registry:
 
     def _load(self, settings: Settings) -> None:
         for path in settings.bundles:
-            self.serve(load_classifier(path, settings), settings)
+            self.serve(load_classifier(open_bundle(path), settings), settings)
         self.loaded = True
 
 
-def load_classifier(path: Path, settings: Settings) -> Classifier:
-    """The bundle at `path` as the settings want it: precision and device; one thread, which is its caller's."""
-    return OnnxClassifier.load(open_bundle(path), precision=settings.precision, device=settings.device, threads=1)
+def load_classifier(bundle: Bundle, settings: Settings) -> Classifier:
+    """`bundle` with the precision and on the device of the settings; it runs on its callers' threads."""
+    return OnnxClassifier.load(bundle, precision=settings.precision, device=settings.device, threads=1)

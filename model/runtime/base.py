@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from model.runtime.decode import Decoder
+from model.text import Normaliser, check_text
 from model.tokenization.base import Encoded
 from model.types import FloatArray, Prediction, Taxonomy, Text
 
 
 class Classifier(Protocol):
-    """A loaded classifier. `encode` may be called from any thread, `logits` from one thread at a time."""
+    """A loaded classifier. Both methods may be called from several threads at a time."""
 
     name: str
     version: str
@@ -46,6 +47,19 @@ def classify(
         )
         predictions.update(zip(rows, decoded, strict=True))
     return [predictions[row] for row in range(len(texts))]
+
+
+def normal_text(text: Text, normaliser: Normaliser, *, where: str) -> Text:
+    """`text` as tokenizers take it; checked before, and after, when there may be nothing left of it.
+
+    Raises:
+        BadText: it or its pair is empty, too long, or not text; the message begins with `where`.
+    """
+
+    def normal(part: str, place: str) -> str:
+        return check_text(normaliser(check_text(part, where=place)), where=place)
+
+    return Text(normal(text.text, where), None if text.pair is None else normal(text.pair, f"{where}.text_pair"))
 
 
 def batches_by_length(lengths: Sequence[int], *, batch_tokens: int) -> list[list[int]]:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from model.runtime.base import normal_text
 from model.runtime.decode import Decoder
-from model.text import Normaliser, check_text
+from model.text import Normaliser
 from model.tokenization.base import Encoded
 from model.types import FloatArray, Task, Taxonomy, Text
 
@@ -49,7 +50,7 @@ class DoubleClassifier:
         """One id a character."""
         encoded = []
         for row, text in enumerate(texts):
-            characters = check_text(self._normaliser(text.text), where=f"texts[{row}]") + (text.pair or "")
+            characters = "".join(part or "" for part in normal_text(text, self._normaliser, where=f"texts[{row}]"))
             ids = np.array([ord(character) for character in characters[: self._max_length]], np.int64)
             encoded.append(Encoded({"input_ids": ids}, truncated=len(characters) > self._max_length))
         return encoded

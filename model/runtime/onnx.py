@@ -12,8 +12,9 @@ import numpy as np
 
 from model.bundle import Bundle
 from model.errors import BadBundle, MissingExtra, RuntimeUnavailable
+from model.runtime.base import normal_text
 from model.runtime.decode import Decoder
-from model.text import Normaliser, check_text
+from model.text import Normaliser
 from model.tokenization import load_tokenizer
 from model.tokenization.base import Encoded, Tokenizer, collate
 from model.types import FloatArray, Text
@@ -79,18 +80,14 @@ class OnnxClassifier:
         Raises:
             BadText: a text is empty, too long, or not text; the message gives its place.
         """
-        return self._tokenizer.encode([self._normal(text, f"texts[{row}]") for row, text in enumerate(texts)])
+        return self._tokenizer.encode(
+            [normal_text(text, self._normaliser, where=f"texts[{row}]") for row, text in enumerate(texts)]
+        )
 
     def logits(self, batch: Sequence[Encoded]) -> FloatArray:
         """Run the model on a non-empty batch: (batch, n_labels)."""
         outputs: list[FloatArray] = self._session.run(["logits"], collate(batch, self._padding))
         return outputs[0].astype(np.float32, copy=False)
-
-    def _normal(self, text: Text, where: str) -> Text:
-        def normal(part: str, place: str) -> str:
-            return check_text(self._normaliser(check_text(part, where=place)), where=place)
-
-        return Text(normal(text.text, where), None if text.pair is None else normal(text.pair, f"{where}.text_pair"))
 
 
 def default_precision(bundle: Bundle, device: Device) -> str:

@@ -26,8 +26,10 @@ class Encoded:
 class Tokenizer(Protocol):
     """Turns normalised texts into encodings. Implementations are safe to call from several threads."""
 
-    padding: dict[str, int]
-    """Input name → the value that pads it."""
+    @property
+    def padding(self) -> dict[str, int]:
+        """Input name → the value that pads it."""
+        ...
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:
         """One encoding a text, each at most as long as the model reads."""

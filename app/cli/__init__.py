@@ -1,0 +1,112 @@
+"""The console script `wenlei`: its commands, and how it says what went wrong.
+
+Only the command that is called is imported; training's are found through entry points, so that a server needs
+no torch to show its help.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import entry_points, version
+from typing import Annotated
+
+import typer
+
+from model.errors import MissingExtra, WenleiError
+
+ENTRY_POINTS = "wenlei.commands"
+EXTRAS = {"training": "train"}  # entry point → the extra that its imports come with
+
+# Name → help. The module app.cli.NAME holds a function NAME, or, for a group, a typer.Typer `app`.
+COMMANDS = {
+    "classify": "对文本分类 | classify texts with a bundle",
+    "serve": "启动 HTTP 服务 | serve bundles over HTTP",
+}
+GROUPS = {"library": "标准样本库：导入、快照 | the standard-sample library: import, snapshots"}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0, or 2 after one line on stderr that says what is wrong, or 130."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        build(given)(given, prog_name="wenlei")
+    except (WenleiError, OSError) as error:
+        if _debug():
+            raise
+        sys.stderr.write(f"wenlei: {describe(error)}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def build(arguments: Sequence[str]) -> typer.Typer:
+    """The command line, of which only what `arguments` call is imported.
+
+    Raises:
+        MissingExtra: they call none of our own commands, and the others can't be imported.
+    """
+    called = next((argument for argument in arguments if not argument.startswith("-")), None)
+    root = typer.Typer(
+        name="wenlei",
+        help="文类：中文文本分类，从标准样本库到高速服务 | Chinese text classification, from samples to a fast server",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    root.callback()(_root)
+    for name, summary in GROUPS.items():
+        group = import_module(f"app.cli.{name}").app if name == called else typer.Typer()
+        root.add_typer(group, name=name, help=summary)
+    for name, summary in COMMANDS.items():
+        function = getattr(import_module(f"app.cli.{name}"), name) if name == called else _not_called
+        root.command(name, help=summary)(function)
+    if called not in COMMANDS | GROUPS:
+        _add_entry_points(root, called)
+    return root
+
+
+def describe(error: Exception) -> str:
+    """`error` on one line."""
+    message = str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        message = f"{error.filename}: {error.strerror}"
+    return " ".join(message.split())
+
+
+def _add_entry_points(root: typer.Typer, called: str | None) -> None:
+    for entry_point in entry_points(group=ENTRY_POINTS):
+        try:
+            root.add_typer(entry_point.load())
+        except ImportError as error:
+            if called is not None:
+                extra = EXTRAS.get(entry_point.name, entry_point.name)
+                raise MissingExtra(
+                    f"wenlei {called} can't be looked up: {error}; pip install 'wenlei[{extra}]'"
+                ) from None
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"wenlei {version('wenlei')}\n")
+        raise typer.Exit
+
+
+def _root(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="显示版本 | show the version")
+    ] = False,
+) -> None:
+    """What can be asked of `wenlei` itself."""
+
+
+def _not_called() -> None:
+    """Stands for a command in the list of commands."""
+
+
+def _debug() -> bool:
+    from app.settings import load_settings  # pydantic is slow to import, and rarely needed here
+
+    try:
+        return load_settings().debug
+    except WenleiError:
+        return False

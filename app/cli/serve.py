@@ -1,0 +1,102 @@
+"""`wenlei serve`: bundles over HTTP, from one process."""
+
+import errno
+import ipaddress
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from app.api.logging import configure_logging
+from app.main import create_app
+from app.settings import load_settings
+from model.console import say
+from model.errors import BadInput
+
+BACKLOG = 2048  # connections that the kernel keeps while we are busy
+DRAIN_SECONDS = 30  # for answers under way when the server is told to stop
+
+
+def serve(
+    bundle: Annotated[
+        list[Path] | None,
+        typer.Option(help="模型包目录，可多次给出，首个为默认 | folder of a bundle, the first is the default"),
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="监听地址，默认 127.0.0.1 | address to listen on")] = None,
+    port: Annotated[int | None, typer.Option(help="端口，默认 8000 | port, by default 8000")] = None,
+    workers: Annotated[int | None, typer.Option(help="推理线程数 | batches that run at a time")] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="精度（fp32、int8） | precision, by default the smallest")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="设备（cpu、cuda） | device, by default cpu")] = None,
+) -> None:
+    """Take the port first, so that a wrong one is known before models are loaded; then serve until told to stop."""
+    settings = load_settings(
+        bundles=bundle and tuple(bundle), host=host, port=port, workers=workers, precision=precision, device=device
+    )
+    if not settings.bundles:
+        raise BadInput("no model given; name the folder of a bundle with --bundle")
+    listener = listen(settings.host, settings.port)
+    configure_logging(settings.log_level)
+    server: uvicorn.Server
+
+    def stop() -> None:
+        server.should_exit = True
+
+    app = create_app(settings, on_failure=stop)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            lifespan="on",
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+        )
+    )
+    _greet(listener)
+    server.run(sockets=[listener])
+    if app.state.registry.error:
+        raise app.state.registry.error
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        BadInput: the port is taken or may not be used, or the address is none of this machine's.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except OSError:
+        raise BadInput(f"--host {host}: there is no such address; use 127.0.0.1, or 0.0.0.0 for all") from None
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except PermissionError:
+        listener.close()
+        raise BadInput(f"port {port} needs privileges; choose another with --port") from None
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise BadInput(f"port {port} is in use; choose another with --port") from None
+        raise BadInput(f"can't listen on {host}: {error.strerror}; give an address of this machine as --host") from None
+    return listener
+
+
+def _greet(listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    say(f"http://{shown}:{port}  （Ctrl+C 停止 | stops it）  /docs  /metrics")
+    say(
+        f"curl http://{shown}:{port}/v1/classify -H 'Content-Type: application/json' "
+        """-d '{"texts": ["房间很干净，服务也周到。"]}'"""
+    )
+    if not ipaddress.ip_address(host).is_loopback:
+        say("注意：其他机器也能访问，且无需密钥 | careful: other machines can reach it, and no key is needed")
