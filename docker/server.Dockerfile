@@ -1,5 +1,5 @@
 # The server, without torch: docker build -f docker/server.Dockerfile -t wenlei-server .
-# For CUDA: --build-arg RUNTIME=gpu, and run it with --gpus all.
+# For CUDA: --build-arg RUNTIME=gpu, and run it with --gpus all --env WENLEI_DEVICE=cuda.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
 FROM ${BASE_IMAGE} AS builder

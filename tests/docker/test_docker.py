@@ -155,6 +155,8 @@ def test_compose_has_no_password_of_its_own_and_the_settings_understand_its_data
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
     assert set(re.findall(r"\$\{WENLEI_POSTGRES_PASSWORD(.{2})", text)) == {":?"}
     for name, value in compose["services"]["server"]["environment"].items():
-        monkeypatch.setenv(name, re.sub(r"\$\{WENLEI_POSTGRES_PASSWORD:\?.*?\}", "secret-1", value))
+        value = re.sub(r"\$\{WENLEI_POSTGRES_PASSWORD:\?.*?\}", "secret-1", value)
+        monkeypatch.setenv(name, re.sub(r"\$\{\w+:-(.*?)\}", r"\1", value))
+    assert load_settings().device == "cpu"
     url = load_settings().database_url.get_secret_value()
     assert url == "postgresql+psycopg://wenlei:secret-1@postgres:5432/wenlei"
