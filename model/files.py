@@ -12,6 +12,7 @@ from typing import Any
 
 from model.errors import BadInput
 
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 CHUNK = 1 << 20  # bytes read at a time: large enough for the disk, small enough for flat memory
 
 
@@ -60,7 +61,7 @@ def read_json(path: Path) -> Any:
 
 def canonical_json(data: Any) -> bytes:
     """The one spelling of `data` that hashes are taken over."""
-    return json.dumps(data, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+    return _CANONICAL.encode(data).encode()
 
 
 def sha256_file(path: Path) -> str:

@@ -91,7 +91,7 @@ def write_snapshot(
             "taxonomy": taxonomy.to_json(),
             "normaliser": normaliser.to_json(),
             "counts": counts.to_json(),
-            "parent": parent,
+            "parent": parent if parent != content.hexdigest() else None,  # the same content, frozen once more
             "provenance": provenance or {},
         }
         write_json(staging / "manifest.json", manifest)

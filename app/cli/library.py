@@ -57,9 +57,9 @@ def import_command(
         names=read_label_names(label_names) if label_names else None,
     )
     total = sum(file.stat().st_size for file in files if file.is_file())
-    with progress("导入 | importing", total) as advance:
+    with open_database(settings) as engine, progress("导入 | importing", total) as advance:
         imported = import_files(
-            open_database(settings),
+            engine,
             files,
             wish=wish,
             columns=Columns(text=text, label=label, pair=pair, split=split),
@@ -94,13 +94,14 @@ def snapshot_command(
 ) -> None:
     """冻结样本库为不可变快照 | freeze the labelled samples; the same content gives the same snapshot."""
     settings = load_settings()
-    frozen = freeze(
-        open_database(settings),
-        library=library,
-        folder=out or settings.home / "snapshots" / library,
-        splitter=Splitter(test=test, dev=dev, seed=seed),
-        conflicts=conflicts,
-    )
+    with open_database(settings) as engine:
+        frozen = freeze(
+            engine,
+            library=library,
+            folder=out or settings.home / "snapshots" / library,
+            splitter=Splitter(test=test, dev=dev, seed=seed),
+            conflicts=conflicts,
+        )
     for gap in gaps(frozen.snapshot):
         say(f"注意 | warning: {gap}")
     emit(

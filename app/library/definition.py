@@ -1,15 +1,18 @@
 """Settle what a library is, from what an import asks for and what the library is already."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from app.store.libraries import LibraryDefinition
-from model.errors import BadTaxonomy
+from model.errors import BadInput, BadTaxonomy
 from model.text import Normaliser
 from model.types import Task, Taxonomy, preview
 
 # A softmax over more is nothing that is trained here; it is a column of texts or ids taken for labels.
 MAX_LABELS = 10_000
+# It is part of file names.
+_LIBRARY_NAME = re.compile(r"\w[\w.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +33,10 @@ def define(wish: Wish, known: LibraryDefinition | None) -> LibraryDefinition:
     """The library that the import fills: a new one, or the `known` one, its labels declared where they were not.
 
     Raises:
-        BadTaxonomy: the wish contradicts itself or the library.
+        BadTaxonomy: the wish contradicts itself or the library. BadInput: the library's name can't be one.
     """
+    if not _LIBRARY_NAME.fullmatch(wish.library):
+        raise BadInput(f"library name {wish.library!r}: take letters, digits, _ - and . (not first), at most 64")
     for option, separator in (("--label-sep", wish.label_sep), ("--level-sep", wish.level_sep)):
         if separator == "":
             raise BadTaxonomy(f"{option} is empty; give the characters that part the labels")

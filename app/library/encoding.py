@@ -42,7 +42,8 @@ def detect_encoding(open_file: Opener, *, name: str) -> str:
         head = stream.read(4)
     for mark, encoding in _MARKS:
         if head.startswith(mark):
-            return encoding
+            # a broken line of UTF-8 ends with the line; in the others nothing after it can be trusted
+            return encoding if mark == codecs.BOM_UTF8 else check_encoding(open_file, encoding, name=name)
     if first_misfit(open_file, "utf-8") is None:
         return "utf-8"
     if _share_of_lines(open_file, "utf-8") > _MOSTLY:

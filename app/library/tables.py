@@ -127,6 +127,8 @@ def _sheet(stream: IO[bytes], name: str) -> Iterator[Rows]:
         sheet.reset_dimensions()  # some programs write wrong ones
         try:
             yield sheet_rows(sheet.iter_rows(values_only=True))
+        except SyntaxError as error:  # what XML parsers raise
+            raise BadInput(f"{name}: its first sheet is broken ({error}); save it again as .xlsx") from None
         finally:
             book.close()
 

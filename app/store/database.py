@@ -1,5 +1,6 @@
 """Open the database, bring its schema up to date, and give out connections whose errors people can read."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,17 +21,21 @@ CACHE_KIB = 64 * 1024  # of SQLite's page cache: most of the index of a million 
 MIGRATION_LOCK = 0x77656E6C6569  # "wenlei": PostgreSQL's advisory lock, so that two servers don't migrate at once
 
 
-def open_database(settings: Settings) -> sa.Engine:
-    """The database of `settings`, made or migrated to the newest schema where needed.
+@contextmanager
+def open_database(settings: Settings) -> Iterator[sa.Engine]:
+    """The database of `settings`, made or migrated to the newest schema where needed; closed after the block.
 
     Raises:
         BadInput: its URL can't be understood. MissingExtra: its driver is not installed.
         DatabaseUnavailable: it can't be reached, or a newer wenlei has written it.
     """
     engine = _engine(settings.database_url.get_secret_value())
-    with connect(engine) as connection, writing(connection):
-        _migrate(connection)
-    return engine
+    try:
+        with connect(engine) as connection, writing(connection):
+            _migrate(connection)
+        yield engine
+    finally:
+        engine.dispose()
 
 
 @contextmanager
@@ -43,9 +48,10 @@ def connect(engine: sa.Engine) -> Iterator[sa.Connection]:
     try:
         with engine.connect() as connection:
             yield connection
-    except DBAPIError as error:
+    except (DBAPIError, sqlite3.Error) as error:  # the latter from SQLite's pragmas, when the file is no database
         place = engine.url.render_as_string(hide_password=True)
-        raise DatabaseUnavailable(f"database {place}: {error.orig}; check WENLEI_DATABASE_URL") from error
+        cause = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+        raise DatabaseUnavailable(f"database {place}: {cause}; check WENLEI_DATABASE_URL") from error
 
 
 @contextmanager
@@ -79,8 +85,9 @@ def _engine(url: str) -> sa.Engine:
             f"the database's driver {error.name} is not installed: pip install 'wenlei[postgres]'"
         ) from None
     if parsed.get_backend_name() == "sqlite":
-        if parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        if not parsed.database or parsed.database == ":memory:":
+            raise BadInput(f"WENLEI_DATABASE_URL names no file; it takes {_URLS}")
+        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
         sa.event.listen(engine, "connect", _configure_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
     return engine

@@ -83,15 +83,15 @@ class Staging:
             marks = ", ".join("?" * len(StagedRow._fields))
             self._connection.exec_driver_sql(f"INSERT INTO staged_rows ({_COLUMNS}) VALUES ({marks})", list(rows))  # noqa: S608 - our own names
             return
-        with (
-            self._connection.connection.cursor() as cursor,
-            cursor.copy(f"COPY staged_rows ({_COLUMNS}) FROM STDIN") as copy,
-        ):
+        cursor: Any = self._connection.connection.cursor()  # psycopg's own, which can copy
+        with cursor, cursor.copy(f"COPY staged_rows ({_COLUMNS}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
 
     def merge(self, library_id: int, files: Iterable[SourceFile]) -> int:
         """Move the staged rows into the library, whose row is locked; the number of samples that it had not yet."""
+        if self._connection.dialect.name == "postgresql":
+            self._connection.exec_driver_sql("ANALYZE staged_rows")  # temporary tables have no statistics otherwise
         self._record_sources(library_id, files)
         added = self._add_samples(library_id)
         self._protect_splits(library_id)
@@ -143,7 +143,8 @@ class Staging:
             .where(~known)
             .order_by(first.c.id)
         )
-        return self._connection.execute(sa.insert(samples).from_select([*samples.c.keys()], rows)).rowcount
+        insert = sa.insert(samples).from_select([*samples.c.keys()], rows)
+        return self._connection.execute(insert.execution_options(preserve_rowcount=True)).rowcount
 
     def _protect_splits(self, library_id: int) -> None:
         """A sample that comes again in another split moves to the one that protects more."""

@@ -42,7 +42,7 @@ def upgrade() -> None:
         sa.Column("raw_pair", sa.Text),
         sa.Column("duplicate_group", sa.BigInteger, nullable=False),
         sa.Column("imported_split", sa.SmallInteger),
-        sa.Column("source_id", sa.Integer, sa.ForeignKey("sources.id"), nullable=False),
+        sa.Column("source_id", sa.Integer, nullable=False),
         sa.Column("line", sa.Integer, nullable=False),
     )
     op.create_table(
@@ -53,7 +53,7 @@ def upgrade() -> None:
         sa.Column("labels", sa.Text, nullable=False),
         sa.Column("actor_kind", sa.String(8), nullable=False),
         sa.Column("actor", sa.Text, nullable=False),
-        sa.Column("source_id", sa.Integer, sa.ForeignKey("sources.id")),
+        sa.Column("source_id", sa.Integer),
         sa.Column("line", sa.Integer),
         sa.Column("created_at", sa.Text, nullable=False),
         sa.Column("confidence", sa.Float),
