@@ -82,8 +82,8 @@ def import_files(
                         staging.add(batch)
                         read += count
         if read == rejects.count:
-            reasons = "".join(f"\n  {reason}" for reason in rejects.first) or " there are no rows"
-            raise BadInput(f"{_names(paths)}: not one row can be imported; nothing was written:{reasons}")
+            reasons = "; ".join(rejects.first) or "there are no rows"
+            raise BadInput(f"{_names(paths)}: nothing can be imported, nothing was written: {reasons}")
         with writing(connection):
             known = find_library(connection, wish.library, lock=True)
             settled = define(wish, known.definition if known else None)

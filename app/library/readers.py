@@ -101,17 +101,33 @@ def csv_rows(lines: Iterable[str], *, delimiter: str) -> Iterator[Row | Broken]:
             reason = str(error)
         else:
             width = width or len(cells)
-            if not cells or (len(cells) == width and not feed.cut_short):
-                if cells:
-                    yield Row(feed.line, cells)
+            runaway = feed.cut_short or (len(feed.taken) > 1 and not _strictly_csv(feed.taken, delimiter))
+            if cells and len(cells) == width and not runaway:
+                yield Row(feed.line, cells)
+            if not cells or (len(cells) == width and not runaway):
                 feed.done()
                 continue
-            reason = f"{len(cells)} columns instead of {width}"
-        if feed.cut_short or len(feed.taken) > 1:
-            reason = "a quote opens a cell and nothing closes it"
+            reason = _RUNAWAY if runaway or len(feed.taken) > 1 else f"{len(cells)} columns instead of {width}"
         yield Broken(feed.line, reason, feed.taken[0])
         feed.give_back()
         reader = csv.reader(feed, delimiter=delimiter)
+
+
+_RUNAWAY = "a quote opens a cell and nothing closes it"
+
+
+def _strictly_csv(record: Sequence[str], delimiter: str) -> bool:
+    """Whether quotes stand only where they open and close cells.
+
+    Readers let `"a" b` pass. Over several lines it means that the quote which opens one row was closed by
+    another row's, and that the rows between would be swallowed.
+    """
+    try:
+        for _ in csv.reader(record, delimiter=delimiter, strict=True):
+            pass
+    except csv.Error:
+        return False
+    return True
 
 
 class _Feed:

@@ -1,0 +1,63 @@
+"""Splits: near-copies stay together, imported splits hold, shares come out as asked."""
+
+import pytest
+
+from app.library.labels import CurrentLabels, current_labels
+from app.library.splits import Splitter, duplicate_group
+from app.store.samples import LabelEvent
+from model.errors import BadInput
+from model.types import Split
+
+
+def test_texts_that_differ_in_punctuation_width_or_case_share_a_group() -> None:
+    copies = ("WiFi 很快！", "wifi很快", "ＷＩＦＩ，很快……", "【wi-fi】很快~")
+    assert len({duplicate_group("id", text, None) for text in copies}) == 1
+    assert duplicate_group("id", "wifi很慢", None) != duplicate_group("id", copies[0], None)
+
+
+def test_texts_without_letters_are_alone_in_their_groups() -> None:
+    assert duplicate_group("1", "！！！", None) != duplicate_group("2", "？？？", None)
+
+
+def test_a_pair_counts_and_so_does_where_it_is_parted() -> None:
+    groups = {duplicate_group("id", *pair) for pair in (("甲乙", "丙"), ("甲", "乙丙"), ("甲乙丙", None))}
+    assert len(groups) == 3
+
+
+def test_the_shares_come_out_as_asked_and_follow_the_seed() -> None:
+    splitter = Splitter(test=0.2, dev=0.1, seed=0)
+    splits = [splitter.split(group, None) for group in range(20_000)]
+    assert splits.count(Split.TEST) == pytest.approx(4000, rel=0.05)
+    assert splits.count(Split.DEV) == pytest.approx(2000, rel=0.05)
+    assert splits != [Splitter(test=0.2, dev=0.1, seed=1).split(group, None) for group in range(20_000)]
+
+
+def test_an_imported_split_holds() -> None:
+    assert Splitter(test=0.9, dev=0.0, seed=0).split(1, protected=2) is Split.TRAIN
+
+
+@pytest.mark.parametrize(("test", "dev"), [(-0.1, 0.1), (0.5, 0.5), (1.0, 0.0), (float("nan"), 0.1)])
+def test_fractions_that_leave_nothing_to_train_on_are_refused(test: float, dev: float) -> None:
+    with pytest.raises(BadInput, match="--test"):
+        Splitter(test=test, dev=dev, seed=0)
+
+
+POSITIONS = {"差评": 0, "中评": 1, "好评": 2}
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([("import", "好评")], CurrentLabels(("好评",), conflict=False)),
+        ([("import", "好评"), ("import", "差评")], CurrentLabels(("差评",), conflict=True)),
+        (
+            [("person", "中评"), ("import", "好评"), ("person", "好评"), ("model", "差评")],
+            CurrentLabels(("好评",), False),
+        ),
+        ([("model", "好评"), ("rule", "差评")], None),
+    ],
+)
+def test_a_person_decides_else_the_imports_in_the_order_of_the_taxonomy(
+    events: list[tuple[str, str]], expected: CurrentLabels | None
+) -> None:
+    assert current_labels([LabelEvent((label,), kind) for kind, label in events], POSITIONS) == expected

@@ -1,0 +1,98 @@
+"""The database: migrations, refusals, and events that can't be changed, on SQLite and PostgreSQL."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy.exc import DBAPIError
+
+from app.settings import Settings
+from app.store.database import connect, open_database, writing
+from app.store.tables import label_events, libraries, metadata, samples
+from model.errors import BadInput, DatabaseUnavailable
+
+
+@pytest.fixture
+def engine(settings: Settings) -> Iterator[sa.Engine]:
+    with open_database(settings) as engine:
+        yield engine
+
+
+def test_migrations_make_the_tables_that_the_queries_expect(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_opening_again_keeps_what_is_there(settings: Settings) -> None:
+    for expected in (0, 1):
+        with open_database(settings) as engine, connect(engine) as connection, writing(connection):
+            assert connection.scalar(sa.select(sa.func.count()).select_from(libraries)) == expected
+            if not expected:
+                _add_library(connection)
+
+
+def test_a_database_of_a_newer_wenlei_is_refused(settings: Settings) -> None:
+    with open_database(settings) as engine, engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(DatabaseUnavailable, match=r"has schema 9999.*update wenlei"), open_database(settings):
+        pass
+
+
+@pytest.mark.parametrize("change", [label_events.update().values(labels='["差评"]'), label_events.delete()])
+def test_label_events_can_be_neither_changed_nor_deleted(engine: sa.Engine, change: sa.Executable) -> None:
+    with engine.begin() as connection:
+        library_id = _add_library(connection)
+        sample = {"library_id": library_id, "id": "00", "text": "很好", "duplicate_group": 1, "source_id": 1, "line": 1}
+        connection.execute(sa.insert(samples).values(sample))
+        event = {
+            "library_id": library_id,
+            "sample_id": "00",
+            "labels": '["好评"]',
+            "actor_kind": "person",
+            "actor": "王",
+        }
+        connection.execute(sa.insert(label_events).values({**event, "created_at": "2026-01-01"}))
+    with pytest.raises(DBAPIError, match="append-only"), engine.begin() as connection:
+        connection.execute(change)
+    with engine.connect() as connection:
+        assert connection.scalars(sa.select(label_events.c.labels)).all() == ['["好评"]']
+
+
+def test_ids_sort_by_bytes(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        library_id = _add_library(connection)
+        for sample_id in ("a", "B", "1", "A"):
+            row = {"library_id": library_id, "text": "字", "duplicate_group": 1, "source_id": 1, "line": 1}
+            connection.execute(sa.insert(samples).values({**row, "id": sample_id}))
+        assert connection.scalars(sa.select(samples.c.id).order_by(samples.c.id)).all() == ["1", "A", "B", "a"]
+
+
+def test_an_unreachable_server_is_told_without_the_password(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, database_url="postgres://li:geheim@127.0.0.1:1/wenlei")
+    assert "geheim" not in repr(settings)
+    with pytest.raises(DatabaseUnavailable, match=r"127\.0\.0\.1") as refused, open_database(settings):
+        pass
+    assert "geheim" not in str(refused.value)
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "wenlei.db").write_text("这不是数据库" * 100, encoding="utf-8")
+    with pytest.raises(DatabaseUnavailable, match="not a database"), open_database(Settings(home=tmp_path)):
+        pass
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "nonsense", "sqlite://", "oracle+none://x"])
+def test_a_url_that_can_not_be_used_is_refused(tmp_path: Path, url: str) -> None:
+    with (
+        pytest.raises(BadInput, match="WENLEI_DATABASE_URL"),
+        open_database(Settings(home=tmp_path, database_url=url)),
+    ):
+        pass
+
+
+def _add_library(connection: sa.Connection) -> int:
+    values = {"name": "reviews", "taxonomy": "{}", "declared": False, "normaliser": "{}", "created_at": "2026-01-01"}
+    return connection.execute(sa.insert(libraries).values(values).returning(libraries.c.id)).scalar_one()
