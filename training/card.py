@@ -33,7 +33,10 @@ def _lines(manifest: Manifest) -> Iterator[str]:
         if precision != "trained":
             yield _figures_row(f"ONNX {precision}", manifest.parity[precision]["split"], figures)
     yield ""
-    yield "括号内为 95% 置信区间：对文本重采样 1000 次的自助法百分位区间。In brackets the 95% interval: percentile bootstrap over texts, 1000 resamples."
+    yield (
+        "括号内为 95% 置信区间：对文本重采样 1000 次的自助法百分位区间。"
+        "In brackets the 95% interval: percentile bootstrap over texts, 1000 resamples."
+    )
     yield ""
     yield "## 导出一致性 Parity"
     yield ""

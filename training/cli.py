@@ -47,6 +47,7 @@ def train(
     pooling: Annotated[str, typer.Option(help="cls、mean 或 layers（各层加权）| cls, mean or layers")] = "mean",
     freeze: Annotated[bool, typer.Option("--freeze", help="只训练分类层 | train the head alone")] = False,
     max_length: Annotated[int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to")] = 128,
+    dropout: Annotated[float, typer.Option(min=0, max=0.9, help="丢弃率 | dropout of hidden states")] = 0.1,
     smoothing: Annotated[float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing")] = 0.0,
     patience: Annotated[
         int, typer.Option(min=1, help="多少次评估没有进步就停 | evaluations without gain before it stops")
@@ -62,7 +63,7 @@ def train(
 
     例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch bert --epochs 2
     """
-    _need_torch()
+    _start_torch()
     opened = open_snapshot(snapshot)
     out = out or home / "runs" / f"{arch}-{opened.hash[:8]}-seed{seed}"
     if arch is Arch.LINEAR:
@@ -87,6 +88,7 @@ def train(
             init=init,
             pooling=_choice(Pooling, pooling, "--pooling"),
             freeze=freeze,
+            dropout=dropout,
             max_length=max_length,
             limit=limit,
             loop=loop,
@@ -106,7 +108,7 @@ def evaluate(
     json: JsonFlag = False,
 ) -> None:
     """在快照的一个划分上评估训练记录或模型包。| Evaluate a run or a bundle on one split of a snapshot."""
-    _need_torch()
+    _start_torch()
     from training.evaluate import evaluate_path
 
     metrics = evaluate_path(path, open_snapshot(snapshot), split, precision=precision)
@@ -130,7 +132,7 @@ def export(
     json: JsonFlag = False,
 ) -> None:
     """把训练记录导出为 ONNX 模型包；与训练结果不一致则拒绝。| Export a run as an ONNX bundle, through a parity gate."""
-    _need_torch()
+    _start_torch()
     from model.run import open_run
     from training.export import export_run
 
@@ -146,9 +148,13 @@ def export(
     emit(result, as_json=json)
 
 
-def _need_torch() -> None:
+def _start_torch() -> None:
     if missing := [name for name in ("torch", "transformers", "sklearn", "onnx") if util.find_spec(name) is None]:
         raise MissingExtra(f"training needs {', '.join(missing)}: pip install 'wenlei[train,cpu]'")
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()  # it would advise on what is done on purpose here
+    logging.disable_progress_bar()
 
 
 def _choice(kind: type[Any], value: str, option: str) -> Any:

