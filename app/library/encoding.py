@@ -93,6 +93,8 @@ def first_misfit(open_file: Opener, encoding: str) -> Misfit | None:
                 before = error.object[: error.start].decode(encoding, "ignore").count("\n")
                 byte = offset - len(error.object) + error.start + 1
                 return Misfit(line=line + before, byte=byte, value=error.object[error.start])
+            except UnicodeError:  # UTF-16 and UTF-32 say so when the mark at the start is missing
+                return Misfit(line=1, byte=1, value=chunk[0])
             if not chunk:
                 return None
 

@@ -15,7 +15,7 @@ from app.library.sources import find_sources
 from app.library.splits import SPLITS, duplicate_group, named_split
 from app.library.tables import Reading, Table, open_table
 from app.store.database import connect, writing
-from app.store.libraries import LibraryDefinition, find_library, save_library
+from app.store.libraries import LibraryDefinition, find_library, lock_library, save_library
 from app.store.staging import SourceFile, StagedRow, Staging
 from model.errors import BadInput, BadText
 from model.files import sha256_file
@@ -85,7 +85,8 @@ def import_files(
             reasons = "; ".join(rejects.first) or "there are no rows"
             raise BadInput(f"{_names(paths)}: nothing can be imported, nothing was written: {reasons}")
         with writing(connection):
-            known = find_library(connection, wish.library, lock=True)
+            lock_library(connection, wish.library)
+            known = find_library(connection, wish.library)
             settled = define(wish, known.definition if known else None)
             if replace(settled.taxonomy, labels=()) != replace(definition.taxonomy, labels=()) or (
                 settled.declared != definition.declared

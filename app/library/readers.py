@@ -102,9 +102,9 @@ def csv_rows(lines: Iterable[str], *, delimiter: str) -> Iterator[Row | Broken]:
         else:
             width = width or len(cells)
             runaway = feed.cut_short or (len(feed.taken) > 1 and not _strictly_csv(feed.taken, delimiter))
-            if cells and len(cells) == width and not runaway:
-                yield Row(feed.line, cells)
-            if not cells or (len(cells) == width and not runaway):
+            if len(cells) in (0, width) and not runaway:
+                if cells:
+                    yield Row(feed.line, cells)
                 feed.done()
                 continue
             reason = _RUNAWAY if runaway or len(feed.taken) > 1 else f"{len(cells)} columns instead of {width}"

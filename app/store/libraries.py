@@ -34,10 +34,15 @@ class Library:
     definition: LibraryDefinition
 
 
-def find_library(connection: sa.Connection, name: str, *, lock: bool = False) -> Library | None:
-    """The library of that name, if there is one; `lock` keeps other writers off it until the transaction ends."""
-    query = sa.select(libraries).where(libraries.c.name == name)
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+def lock_library(connection: sa.Connection, name: str) -> None:
+    """Keep other imports off the library of that name, there already or not, until the transaction ends."""
+    if connection.dialect.name == "postgresql":  # on SQLite, whoever writes has the whole database
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext(f"wenlei library {name}"))))
+
+
+def find_library(connection: sa.Connection, name: str) -> Library | None:
+    """The library of that name, if there is one."""
+    row = connection.execute(sa.select(libraries).where(libraries.c.name == name)).one_or_none()
     if row is None:
         return None
     definition = LibraryDefinition(

@@ -89,7 +89,7 @@ class Staging:
                 copy.write_row(row)
 
     def merge(self, library_id: int, files: Iterable[SourceFile]) -> int:
-        """Move the staged rows into the library, whose row is locked; the number of samples that it had not yet."""
+        """Move the staged rows into the library, which is locked; the number of samples that it had not yet."""
         if self._connection.dialect.name == "postgresql":
             self._connection.exec_driver_sql("ANALYZE staged_rows")  # temporary tables have no statistics otherwise
         self._record_sources(library_id, files)

@@ -1,0 +1,131 @@
+"""Snapshots of a library: the same content is the same snapshot, whatever the way it came in."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import openpyxl
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+from workshop import Workshop
+
+from app.library.snapshots import Conflicts, gaps
+from app.settings import Settings
+from app.store.database import open_database
+
+Rows = Sequence[tuple[str, str]]
+ROWS: Rows = [(f"第{row}天，{word}，{'很' * (row % 3)}满意", label) for row in range(40) for word, label in
+    (("房间大", "好评"), ("早餐凉，\n咖啡也凉", "差评"), ("位置\t一般", "中评"), ('说是"海景"', "差评"))]  # fmt: skip
+
+
+def as_csv(rows: Rows, encoding: str) -> bytes:
+    cells = [["text", "label"], *rows]
+    return "".join(",".join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n" for row in cells).encode(
+        encoding
+    )
+
+
+def as_json(rows: Rows) -> bytes:
+    return "".join(
+        json.dumps({"label": label, "text": text}, ensure_ascii=False) + "\n" for text, label in rows
+    ).encode()
+
+
+def as_workbook(rows: Rows, path: Path) -> Path:
+    book = openpyxl.Workbook()
+    for row in [("text", "label"), *rows]:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_formats_encodings_orders_and_databases_give_the_same_snapshot(
+    tmp_path: Path, new_database: Callable[[str], str]
+) -> None:
+    backwards = ROWS[::-1]
+    hashes = set()
+    for kind in ("sqlite", "postgresql"):
+        home = tmp_path / kind
+        with open_database(Settings(home=home, database_url=new_database(kind))) as engine:
+            workshop = Workshop(engine, home)
+            files = [
+                [workshop.write("rows.csv", as_csv(ROWS, "utf-8"))],
+                [workshop.write("gbk.csv", as_csv(backwards, "gb18030"))],
+                [workshop.write("utf16.csv", as_csv(ROWS, "utf-16"))],
+                [workshop.write("rows.json", as_json(backwards))],
+                [as_workbook(ROWS, home / "rows.xlsx")],
+                [workshop.write("1.csv", as_csv(ROWS[50:], "utf-8-sig")), workshop.write("2.json", as_json(ROWS[:90]))],
+            ]
+            for number, paths in enumerate(files):
+                workshop.load(*paths, library=f"l{number}")
+                hashes.add(workshop.freeze(f"l{number}").snapshot.hash)
+            hashes.add(workshop.freeze("l0").snapshot.hash)
+    assert len(hashes) == 1
+
+
+@limits(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from(["好吃", "好吃！", "ＯＫ", "ok", "难吃", "贵"]),
+            st.sampled_from(["好评", "差评", "中评"]),
+            st.sampled_from(["train", "dev", "test", ""]),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    order=st.randoms(use_true_random=False),
+)
+def test_the_order_of_rows_and_imports_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]], order: object
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    with open_database(Settings(home=home)) as engine:
+        workshop = Workshop(engine, home)
+        shuffled = list(rows)
+        order.shuffle(shuffled)  # type: ignore[attr-defined]
+        half = len(rows) // 2
+        for library, parts in (("one", [rows]), ("two", [shuffled[:half], shuffled[half:]])):
+            for number, part in enumerate(filter(None, parts)):
+                content = "text,label,part\n" + "".join(",".join(row) + "\n" for row in part)
+                workshop.load(workshop.write(f"{library}{number}.csv", content), library=library, split="part")
+        one, two = workshop.freeze("one"), workshop.freeze("two")
+    assert one.snapshot.hash == two.snapshot.hash
+    assert one.conflicts == two.conflicts
+
+
+def test_no_group_of_near_copies_is_parted_and_old_samples_stay_where_they_are(workshop: Workshop) -> None:
+    rows = "".join(f"第{row}件很好{mark},好评\n" for row in range(100) for mark in ("", "！", "～～"))
+    workshop.load(workshop.write("a.csv", "text,label\n" + rows))
+    before = workshop.samples(test=0.3, dev=0.3)
+    assert {sample.split for sample in before.values()} == {"test", "dev", "train"}
+    for row in range(100):
+        assert len({before[f"第{row}件很好{mark}"].split for mark in ("", "！", "～～")}) == 1
+    workshop.load(workshop.write("b.csv", "text,label\n" + rows.replace("件", "个")))
+    after = workshop.samples(test=0.3, dev=0.3)
+    assert len(after) == 600
+    assert all(after[text] == sample for text, sample in before.items())
+
+
+def test_conflicts_are_counted_and_kept_or_dropped(workshop: Workshop) -> None:
+    workshop.load(workshop.write("a.csv", "text,label\n还行,好评\n还行,中评\n很好,好评\n"))
+    kept, dropped = workshop.freeze(), workshop.freeze(conflicts=Conflicts.DROP)
+    assert {sample.text: sample.labels for sample in kept.snapshot.samples()} == {"还行": ("中评",), "很好": ("好评",)}
+    assert [sample.text for sample in dropped.snapshot.samples()] == ["很好"]
+    assert kept.conflicts == dropped.conflicts == 1
+
+
+def test_a_snapshot_names_the_one_before_it_and_never_itself(workshop: Workshop) -> None:
+    workshop.load(workshop.write("a.csv", "text,label\n很好,好评\n"))
+    first = workshop.freeze().snapshot
+    workshop.load(workshop.write("b.csv", "text,label\n很坏,差评\n"))
+    second = workshop.freeze().snapshot
+    assert (first.parent, second.parent) == (None, first.hash)
+    assert workshop.freeze().snapshot == second
+
+
+def test_gaps_are_told(workshop: Workshop) -> None:
+    workshop.load(workshop.write("a.csv", "text,label,part\n很好,好评,train\n很坏,差评,test\n"), split="part")
+    assert gaps(workshop.freeze().snapshot) == ["split dev is empty", "train has no sample of 1 classes: 差评"]

@@ -1,0 +1,53 @@
+"""A place to try a library out: files are written, imported and frozen in a line each."""
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from app.library.definition import Wish
+from app.library.importing import Columns, Imported, import_files
+from app.library.snapshots import Conflicts, Frozen, freeze
+from app.library.splits import Splitter
+from app.library.tables import Reading
+from model.types import Sample
+
+WISHES = ("task", "label_sep", "level_sep", "names")
+COLUMNS = ("text", "label", "pair", "split")
+
+
+class Workshop:
+    """A home folder with its database, and short ways to write, import and freeze."""
+
+    def __init__(self, engine: sa.Engine, home: Path) -> None:
+        self.engine, self.home = engine, home
+        home.mkdir(parents=True, exist_ok=True)
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.home / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def load(self, *paths: Path, library: str = "default", **options: Any) -> Imported:
+        columns = {"text": "text", "label": "label"} | {name: options.pop(name) for name in COLUMNS if name in options}
+        wish = {name: options.pop(name) for name in WISHES if name in options}
+        return import_files(
+            self.engine,
+            list(paths),
+            wish=Wish(library=library, **wish),
+            columns=Columns(**columns),
+            reading=Reading(**options),
+            rejects_folder=self.home / "rejects",
+        )
+
+    def freeze(self, library: str = "default", conflicts: Conflicts = Conflicts.KEEP, **shares: Any) -> Frozen:
+        splitter = Splitter(**{"test": 0.1, "dev": 0.1, "seed": 0} | shares)
+        folder = self.home / "snapshots"
+        return freeze(self.engine, library=library, folder=folder, splitter=splitter, conflicts=conflicts)
+
+    def samples(self, library: str = "default", **options: Any) -> dict[str, Sample]:
+        return {sample.text: sample for sample in self.freeze(library, **options).snapshot.samples()}
+
+    def count(self, table: sa.Table) -> int:
+        with self.engine.connect() as connection:
+            return connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
