@@ -91,7 +91,7 @@ def fit_tokenizer(snapshot: Snapshot, options: LinearOptions) -> NgramTokenizer:
         raise BadSnapshot(f"the train split of snapshot {snapshot.hash} is too small for n-grams: {error}") from None
     return NgramTokenizer(
         vocabulary={ngram: int(number) for ngram, number in vectorizer.vocabulary_.items()},
-        idf=vectorizer.idf_.astype(np.float32),
+        idf=np.round(vectorizer.idf_, 6).astype(np.float32),  # as many digits as `save` writes
         smallest=options.smallest,
         largest=options.largest,
     )

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from model.console import progress, say
 from model.errors import BadInput, WenleiError
-from model.metrics import activate, evaluate
+from model.metrics import activate, evaluate, fit_thresholds
 from model.runtime.base import batches_by_length
 from model.types import FloatArray, Taxonomy
 from training.data import Dataset, epoch_batches
@@ -184,8 +184,10 @@ class _Loop:
     def judge(self) -> None:
         """Evaluate on dev; keep the weights if they are the best so far."""
         logits = predict(self.classifier, self.dev_set, precision=self.precision)
-        scores = activate(logits, self.taxonomy.activation)
-        figures = evaluate(scores, self.dev_set.gold, self.taxonomy, resamples=1)  # no interval is needed here
+        scores, gold = activate(logits, self.taxonomy.activation), self.dev_set.gold
+        # A sigmoid is far below a half long after its ranking is good, so judge it at the best threshold.
+        thresholds = fit_thresholds(scores, gold, self.taxonomy.labels) if self.taxonomy.multiple else None
+        figures = evaluate(scores, gold, self.taxonomy, thresholds=thresholds, resamples=1)  # no interval needed
         now = self.progress
         now.history.append({"step": now.step, "accuracy": figures["accuracy"], "macro_f1": figures["macro_f1"]})
         say(f"step {now.step}: dev accuracy {figures['accuracy']:.4f}, macro-F1 {figures['macro_f1']:.4f}")

@@ -1,0 +1,100 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from model.architectures.bert import BertClassifier, Pooling
+from model.errors import BadInput, BadRun, BadSnapshot
+from model.run import open_run
+from model.snapshot import Snapshot, write_snapshot
+from model.types import Split
+from training.evaluate import evaluate_path, load_classifier
+from training.finetune import BertOptions, train_bert
+from training.loop import Options, Precision
+
+LOOP = Options(epochs=2, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=Precision.FP32)
+
+
+def options(start: Path, **changes: object) -> BertOptions:
+    return replace(BertOptions(init=str(start), max_length=32, loop=LOOP), **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("pooling", Pooling)
+def test_a_run_holds_what_evaluation_finds(
+    pooling: Pooling, snapshot: Snapshot, tiny_bert: Path, tmp_path: Path
+) -> None:
+    run = train_bert(
+        snapshot, options=options(tiny_bert, pooling=pooling), seed=1, out=tmp_path / "run", cache=tmp_path
+    )
+    assert open_run(tmp_path / "run") == run
+    assert not run.checkpoint_path.exists()
+    assert run.cost["train_samples"] == snapshot.counts["train"]
+    found = evaluate_path(run.path, snapshot, Split.TEST)
+    assert found["accuracy"] == run.metrics["test"]["accuracy"]
+    assert found["macro_f1"] == pytest.approx(run.metrics["test"]["macro_f1"])
+
+
+def test_a_seed_gives_the_same_weights_again(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
+    first, second, other = (
+        load_classifier(
+            train_bert(snapshot, options=options(tiny_bert), seed=seed, out=tmp_path / name, cache=tmp_path)
+        )
+        for seed, name in ((1, "first"), (1, "second"), (2, "other"))
+    )
+    for name, weight in first.state_dict().items():
+        assert torch.equal(weight, second.state_dict()[name]), name
+    assert not torch.equal(first.state_dict()["head.weight"], other.state_dict()["head.weight"])
+
+
+def test_a_frozen_encoder_stays_as_it_was(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
+    run = train_bert(snapshot, options=options(tiny_bert, freeze=True), seed=1, out=tmp_path / "run", cache=tmp_path)
+    before = BertClassifier.start(tiny_bert, n_labels=2, pooling=Pooling.MEAN).encoder.state_dict()
+    after = load_classifier(run).state_dict()
+    for name, weight in before.items():
+        assert torch.equal(weight, after[f"encoder.{name}"]), name
+
+
+def test_several_labels_a_text(multi_snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
+    loop = replace(LOOP, epochs=6)
+    run = train_bert(
+        multi_snapshot, options=options(tiny_bert, loop=loop), seed=1, out=tmp_path / "run", cache=tmp_path
+    )
+    assert run.metrics["test"]["micro_f1"] > 0.7
+    assert set(run.calibration["thresholds"]) == set(multi_snapshot.taxonomy.labels)
+
+
+def test_another_command_does_not_go_on_with_a_broken_off_run(
+    snapshot: Snapshot, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("training.finetune.train", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train_bert(snapshot, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)
+    with pytest.raises(BadRun, match="broken off"):
+        evaluate_path(tmp_path / "run", snapshot, Split.TEST)
+    with pytest.raises(BadRun, match="another seed"):
+        train_bert(snapshot, options=options(tiny_bert), seed=2, out=tmp_path / "run", cache=tmp_path)
+    assert (
+        train_bert(snapshot, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path).status == "done"
+    )
+
+
+def test_texts_longer_than_the_model_are_asked_for_in_vain(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="--max-length 65 is more than the 64 positions"):
+        train_bert(snapshot, options=options(tiny_bert, max_length=65), seed=1, out=tmp_path / "run", cache=tmp_path)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_snapshot_without_dev_is_refused(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
+    no_dev = write_snapshot(
+        (sample for sample in snapshot.samples() if sample.split is not Split.DEV),
+        taxonomy=snapshot.taxonomy,
+        normaliser=snapshot.normaliser,
+        folder=tmp_path / "snapshots",
+    )
+    with pytest.raises(BadSnapshot, match="no dev samples"):
+        train_bert(no_dev, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)

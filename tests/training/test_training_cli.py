@@ -1,0 +1,72 @@
+"""The commands as a shell calls them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.cli import main
+from model.snapshot import Snapshot
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    script = "from app.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def test_train_evaluate_export_and_classify(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
+    trained = run(
+        "train", "--snapshot", snapshot.path, "--arch", "bert", "--init", tiny_bert, "--max-length", 32, "--epochs", 1,
+        "--learning-rate", 2e-3, "--batch-size", 16, "--precision", "fp32", "--out", tmp_path / "run", "--json",
+    )  # fmt: skip
+    assert trained.returncode == 0, trained.stderr
+    answer = json.loads(trained.stdout)
+    assert answer["run"] == str(tmp_path / "run")
+    evaluated = run("evaluate", tmp_path / "run", "--snapshot", snapshot.path, "--split", "dev", "--json")
+    assert json.loads(evaluated.stdout)["accuracy"] == answer["metrics"]["dev"]["accuracy"]
+    exported = run("export", tmp_path / "run", "--out", tmp_path / "bundle", "--precision", "fp32,int8", "--json")
+    assert exported.returncode == 0, exported.stderr
+    assert set(json.loads(exported.stdout)["parity"]) == {"fp32", "int8"}
+    classified = run("classify", "--bundle", tmp_path / "bundle", "上次房间干净。", "--json")
+    assert json.loads(classified.stdout)["results"][0]["label"] in ("好评", "差评")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "--snapshot", "nowhere"), "nowhere is not a snapshot"),
+        (("train", "--snapshot", "nowhere", "--arch", "quantum"), "quantum"),
+        (("evaluate", "nowhere", "--snapshot", "{snapshot}"), "nowhere is not a run"),
+        (("export", "nowhere", "--out", "bundle"), "nowhere is not a run"),
+        (("train", "--snapshot", "{snapshot}", "--pooling", "max"), "--pooling max: choose one of cls, mean, layers"),
+        (("train", "--snapshot", "{snapshot}", "--precision", "int3"), "--precision int3: choose one of auto"),
+    ],
+)
+def test_bad_input_gets_one_message_and_exit_code_2(
+    arguments: tuple[str, ...],
+    message: str,
+    snapshot: Snapshot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main([argument.format(snapshot=snapshot.path) for argument in arguments])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())
+
+
+def test_without_the_training_extra_the_way_out_is_named(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("training.cli.util.find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "--snapshot", str(snapshot.path)])
+    assert ended.value.code == 2
+    assert "pip install 'wenlei[train,cpu]'" in capsys.readouterr().err
