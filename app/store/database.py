@@ -17,7 +17,7 @@ from app.settings import Settings
 from model.errors import BadInput, DatabaseUnavailable, MissingExtra
 
 BUSY_TIMEOUT = 60_000  # milliseconds a SQLite writer waits for another one: a large import takes its time
-CACHE_KIB = 64 * 1024  # of SQLite's page cache: most of the index of a million samples
+CACHE_KIB = 32 * 1024  # of page cache for each of SQLite's databases, the temporary one too; more is no faster
 MIGRATION_LOCK = 0x77656E6C6569  # "wenlei": PostgreSQL's advisory lock, so that two servers don't migrate at once
 
 
