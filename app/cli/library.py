@@ -7,8 +7,9 @@ import typer
 
 from app.library.definition import Wish
 from app.library.formats import Format
-from app.library.importing import Columns, import_files
+from app.library.importing import import_files
 from app.library.label_names import read_label_names
+from app.library.rows import Columns
 from app.library.snapshots import Conflicts, freeze, gaps
 from app.library.splits import Splitter
 from app.library.tables import Reading, Table

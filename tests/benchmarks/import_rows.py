@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 from app.library.definition import Wish
-from app.library.importing import Columns, import_files
+from app.library.importing import import_files
+from app.library.rows import Columns
 from app.library.tables import Reading
 from app.settings import Settings
 from app.store.database import open_database

@@ -6,7 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.library.definition import Wish
-from app.library.importing import Columns, Imported, import_files
+from app.library.importing import Imported, import_files
+from app.library.rows import Columns
 from app.library.snapshots import Conflicts, Frozen, freeze
 from app.library.splits import Splitter
 from app.library.tables import Reading

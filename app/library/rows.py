@@ -1,0 +1,88 @@
+"""Rows of files, checked and normalised, ready to be staged."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.library.cells import LabelReader, cell_split, cell_text
+from app.library.readers import Row
+from app.library.splits import SPLITS, duplicate_group, named_split
+from app.library.tables import Table
+from app.store.staging import StagedRow
+from model.errors import BadInput, BadText
+from model.text import Normaliser, check_text, sample_id
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns hold what. `split`: a column, or the split that all rows are in."""
+
+    text: str
+    label: str | None = None
+    pair: str | None = None
+    split: str | None = None
+
+
+class RowReader:
+    """Turns the rows of one table into rows to stage, by the columns that were asked for.
+
+    file: its number in this import.
+
+    Raises:
+        BadInput: the table lacks one of the columns.
+    """
+
+    def __init__(self, table: Table, file: int, columns: Columns, normaliser: Normaliser, labels: LabelReader) -> None:
+        self.table = table
+        self._file, self._columns, self._normaliser, self._labels = file, columns, normaliser, labels
+        self._text = table.key(columns.text)
+        self._pair = table.key(columns.pair) if columns.pair is not None else None
+        self._label = table.key(columns.label) if columns.label is not None else None
+        split = named_split(columns.split) if columns.split is not None else None
+        self._all_in = SPLITS.index(split) if split else None
+        self._split = table.key(columns.split) if columns.split is not None and not split else None
+
+    def __call__(self, row: Row) -> StagedRow:
+        """The row to stage.
+
+        Raises:
+            BadInput: a cell is missing or can't be used.
+        """
+        line, cells = row
+        text, raw_text = self._normal(cells, self._text, self._columns.text)
+        pair, raw_pair = None, None
+        if self._pair is not None:
+            pair, raw_pair = self._normal(cells, self._pair, str(self._columns.pair))
+        split = self._all_in if self._split is None else cell_split(_cell(cells, self._split))
+        identity = sample_id(text, pair)
+        return StagedRow(
+            id=identity,
+            text=text,
+            pair=pair,
+            raw_text=raw_text,
+            raw_pair=raw_pair,
+            duplicate_group=duplicate_group(identity, text, pair),
+            split=split,
+            # read last: the labels of a row that is rejected must not enter the taxonomy
+            labels=None if self._label is None else self._labels(_cell(cells, self._label)),
+            file=self._file,
+            line=line,
+        )
+
+    def _normal(self, cells: Any, key: int | str, column: str) -> tuple[str, str | None]:
+        raw = cell_text(_cell(cells, key))
+        text = self._normaliser(raw)
+        try:
+            check_text(text, where=f"column {column}")
+        except BadText:
+            if any("\udc80" <= char <= "\udcff" for char in text):
+                raise BadText(f"column {column}: bytes that are not {self.table.encoding}") from None
+            raise
+        # PostgreSQL stores no NUL
+        return text, None if raw == text else raw.replace("\x00", "\ufffd")
+
+
+def _cell(cells: Any, key: int | str) -> Any:
+    try:
+        return cells[key]
+    except KeyError:
+        raise BadInput(f"there is no {key!r} in this row") from None
