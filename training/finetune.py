@@ -13,6 +13,7 @@ from model.files import read_json
 from model.run import Run, start_run
 from model.snapshot import Snapshot
 from model.tokenization import load_tokenizer
+from training.data import LENGTH_MULTIPLE
 from training.evaluate import conclude, load_splits
 from training.loop import Options, train
 from training.pretrained import resolve
@@ -98,8 +99,9 @@ def check_architecture(folder: Path, options: BertOptions) -> None:
     config = read_json(folder / "config.json")
     if (found := config.get("model_type")) != "bert":
         raise BadInput(f"--init {options.init} is a {found} model, --arch bert needs model_type bert")
-    if options.max_length > config["max_position_embeddings"]:
+    positions = config["max_position_embeddings"] // LENGTH_MULTIPLE * LENGTH_MULTIPLE
+    if options.max_length > positions:
         raise BadInput(
-            f"--max-length {options.max_length} is more than the {config['max_position_embeddings']} positions "
-            f"of {options.init}; give at most that many"
+            f"--max-length {options.max_length} is more than the {positions} positions of {options.init}; "
+            "give at most that many"
         )

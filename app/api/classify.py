@@ -32,17 +32,19 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 }
 
 
+def _request_schema() -> dict[str, Any]:
+    """The request's schema in one piece: where it goes, references to its parts would lead nowhere."""
+    schema = ClassifyRequest.model_json_schema()
+    schema["properties"]["texts"]["items"]["anyOf"] = [{"type": "string"}, schema.pop("$defs")["TextPair"]]
+    return schema
+
+
 @router.post(
     "/v1/classify",
     summary="文本分类 | Classify texts",
     responses={200: {"model": ClassifyResponse}, **FAILURES},
     response_class=Response,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": ClassifyRequest.model_json_schema()}},
-        }
-    },
+    openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": _request_schema()}}}},
 )
 async def classify(request: Request) -> Response:
     """One result a text, in order, from the model that is named or from the default one."""

@@ -20,7 +20,7 @@ async def live() -> Response:
 async def ready(request: Request) -> Response:
     """Answers 503 until every model is loaded and warm."""
     registry: Registry = request.app.state.registry
-    registry.get()
+    registry.check_ready()
     models = [{"name": served.name, "version": served.version} for served in registry.models()]
     return json_response({"status": "ready", "models": models})
 

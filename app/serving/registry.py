@@ -44,13 +44,25 @@ class Registry:
             NotReady: the models are still being loaded.
             UnknownModel: there is none of that name.
         """
-        if not self.loaded:
-            raise NotReady("the models are being loaded; try again in a moment")
+        self.check_ready()
+        if not self._models:
+            raise UnknownModel("no model is served here; start the server with --bundle")
         if name is None:
             return next(iter(self._models.values()))
         if name not in self._models:
             raise UnknownModel(f'model: "{name[:100]}" is not served here, only {", ".join(self._models)}')
         return self._models[name]
+
+    def check_ready(self) -> None:
+        """Return if requests can be answered.
+
+        Raises:
+            NotReady: the models are still being loaded, or could not be.
+        """
+        if self.error:
+            raise NotReady("the models could not be loaded; the log says why")
+        if not self.loaded:
+            raise NotReady("the models are being loaded; try again in a moment")
 
     def models(self) -> list[Served]:
         """All models, the default one first."""

@@ -126,8 +126,14 @@ class Scheduler:
     # What the workers do.
 
     def _work(self) -> None:
-        while step := self._next_step():
+        while self._do_next_step():
+            pass
+
+    def _do_next_step(self) -> bool:
+        step = self._next_step()  # kept no longer than it takes: it holds the callers' texts
+        if step:
             step()
+        return step is not None
 
     def _next_step(self) -> Callable[[], None] | None:
         """Encode what has arrived, so that all lengths are known; then run a batch; None: the work is over."""
