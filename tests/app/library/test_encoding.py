@@ -27,6 +27,19 @@ def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, expected: str)
     assert detect_encoding(Source(path).open, name="a.txt") == expected
 
 
+def test_big5_is_not_taken_for_gb18030_which_reads_it_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("這家店的點心很好吃\n服務也很周到\n".encode("big5"))
+    path.read_bytes().decode("gb18030")
+    assert detect_encoding(Source(path).open, name="a.txt") == "big5hkscs"
+
+
+def test_traditional_characters_in_gbk_stay_gb18030(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("這家店的點心很好吃\n服務也很周到\n".encode("gbk"))
+    assert detect_encoding(Source(path).open, name="a.txt") == "gb18030"
+
+
 def test_utf16_big_endian_is_known_by_its_mark(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xfe\xff" + TEXT.encode("utf-16-be"))
