@@ -32,8 +32,6 @@ def create_app(settings: Settings, *, on_failure: Callable[[], None] | None = No
             registry.error = error
             if on_failure:
                 on_failure()
-        for served in registry.models():
-            figures.watch(served.name, served.scheduler)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -29,4 +29,6 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """The figures in Prometheus' text format."""
     figures: Metrics = request.app.state.metrics
-    return Response(figures.render(), media_type=CONTENT_TYPE_LATEST)
+    registry: Registry = request.app.state.registry
+    queues = {served.name: served.scheduler.depth for served in registry.models()}
+    return Response(figures.render(queues), media_type=CONTENT_TYPE_LATEST)

@@ -10,8 +10,6 @@ from prometheus_client import (
     generate_latest,
 )
 
-from app.serving.scheduler import Scheduler
-
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 TEXTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
@@ -47,10 +45,8 @@ class Metrics:
         self._texts.labels(model).inc(size)
         self._batches.labels(model).observe(size)
 
-    def watch(self, model: str, scheduler: Scheduler) -> None:
-        """Show the depth of a model's queue from now on."""
-        self._queued.labels(model).set_function(lambda: scheduler.depth)
-
-    def render(self) -> bytes:
-        """All figures, as text."""
+    def render(self, queues: dict[str, int]) -> bytes:
+        """All figures, as text; `queues`: texts that wait or run now, by model."""
+        for model, depth in queues.items():
+            self._queued.labels(model).set(depth)
         return generate_latest(self.registry)

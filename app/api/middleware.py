@@ -17,7 +17,6 @@ log = structlog.get_logger("wenlei.access")
 REQUEST_ID = b"x-request-id"
 SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 UNMATCHED = "unmatched"  # one name for all, so that strangers can't make figures grow without bound
-METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 BODY_SECONDS = 30.0
 # How much more than the limit is read and thrown away, so that the client hears the answer before it has to
 # stop sending; whoever sends more than that is cut off.
@@ -61,7 +60,7 @@ class Observe:
             log.info(
                 "request",
                 id=request_id.decode(),
-                method=scope["method"] if scope["method"] in METHODS else "other",
+                method=scope["method"],
                 route=route,
                 status=status,
                 ms=round(seconds * 1000, 2),
