@@ -7,6 +7,7 @@ from model.errors import (
     BadBundle,
     BadInput,
     BadText,
+    DatabaseUnavailable,
     MissingExtra,
     Overloaded,
     RuntimeUnavailable,
@@ -51,6 +52,7 @@ STATUSES: tuple[tuple[type[WenleiError], int, str], ...] = (
     (RuntimeUnavailable, 503, "runtime_unavailable"),
     (MissingExtra, 503, "missing_extra"),
     (BadBundle, 503, "bad_bundle"),
+    (DatabaseUnavailable, 503, "database_unavailable"),
 )
 INTERNAL = "the server failed; its log tells why under this answer's X-Request-ID"
 

@@ -21,6 +21,7 @@ EXTRAS = {"training": "train"}  # entry point → the extra that its imports com
 COMMANDS = {
     "classify": "对文本分类 | classify texts with a bundle",
     "serve": "启动 HTTP 服务 | serve bundles over HTTP",
+    "demo": "演示：真实评论 → 样本库 → BERT → ONNX → 服务 | the whole loop on real reviews",
     "bench": "测量推理速度与内存 | measure the speed and memory of a bundle",
 }
 GROUPS = {"library": "标准样本库：导入、快照 | the standard-sample library: import, snapshots"}
