@@ -17,6 +17,7 @@ log = structlog.get_logger("wenlei.access")
 REQUEST_ID = b"x-request-id"
 SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 UNMATCHED = "unmatched"  # one name for all, so that strangers can't make figures grow without bound
+GONE = 499  # nothing was answered: the client hung up before the end of its own request
 BODY_SECONDS = 30.0
 # How much more than the limit is read and thrown away, so that the client hears the answer before it has to
 # stop sending; whoever sends more than that is cut off.
@@ -55,6 +56,7 @@ class Observe:
                 await error_response(error)(scope, receive, send_with_id)
         finally:
             seconds = time.perf_counter() - started
+            status = status or GONE
             route = getattr(scope.get("route"), "path", UNMATCHED)
             self.metrics.request(route, status, seconds)
             log.info(
