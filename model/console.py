@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar
@@ -41,11 +42,30 @@ def say(message: str) -> None:
 
 @contextmanager
 def progress(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
-    """A progress bar on stderr; the block gets a function that moves it on by so many steps."""
+    """Progress on stderr, a bar on a terminal and a line every tenth of the way in a log.
+
+    The block gets a function that moves it on by so many steps.
+    """
+    if not messages.is_terminal:
+        yield _log_tenths(description, total)
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=messages, transient=False) as bar:
+    with Progress(*columns, console=messages) as bar:
         task = bar.add_task(description, total=total)
         yield lambda steps: bar.advance(task, steps)
+
+
+def _log_tenths(description: str, total: float | None) -> Callable[[float], None]:
+    done, told, started = 0.0, 0, time.monotonic()
+
+    def advance(steps: float) -> None:
+        nonlocal done, told
+        done += steps
+        if total and (tenth := int(10 * done / total)) > told:
+            told = tenth
+            say(f"{description} {done:,.0f}/{total:,.0f}, {time.monotonic() - started:.0f} s")
+
+    return advance
 
 
 def track(items: Iterable[Item], description: str, total: int | None) -> Iterator[Item]:

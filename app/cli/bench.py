@@ -7,16 +7,20 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from app.cli.classify import read_lines
 from app.settings import load_settings
 from model.bundle import open_bundle
 from model.console import JsonFlag, emit, progress
 from model.errors import BadInput
-from model.runtime.bench import BATCH, BATCH_ROUNDS, Report
+from model.runtime.bench import BATCH, Report
 from model.runtime.bench import bench as measure
 
 
 def bench(
     bundle: Annotated[Path | None, typer.Option(help="模型包目录 | folder of the bundle")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="用此文件的文本测量，每行一条 | measure on these texts, one a line")
+    ] = None,
     tokens: Annotated[int, typer.Option(min=1, help="每条文本的词元数 | tokens of a text")] = 32,
     threads: Annotated[int, typer.Option(min=1, max=64, help="推理线程数 | threads of a session")] = 1,
     runs: Annotated[int, typer.Option(min=1, help="测量轮数 | rounds to measure")] = 200,
@@ -27,8 +31,9 @@ def bench(
     if not settings.bundles:
         raise BadInput("no model given; name the folder of a bundle with --bundle")
     opened = open_bundle(settings.bundles[0])
-    with progress("测量 | measuring", runs + BATCH_ROUNDS) as advance:
-        report = measure(opened, tokens=tokens, threads=threads, runs=runs, advance=advance)
+    with progress("测量 | measuring", runs) as advance:
+        texts = list(read_lines(file, opened.manifest.normaliser)) if file else None
+        report = measure(opened, texts=texts, tokens=tokens, threads=threads, runs=runs, advance=advance)
     emit(report.to_json(), as_json=as_json, render=lambda console: _show(console, report))
 
 

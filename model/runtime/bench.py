@@ -5,7 +5,7 @@ slows them alike; figures are medians over the rounds.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from model.bundle import Bundle
 from model.errors import BadInput
 from model.run import describe_environment
 from model.runtime.onnx import OnnxClassifier, load_engine
+from model.text import MAX_TEXT_CHARS
 from model.tokenization.base import Encoded
 from model.types import Text
 
@@ -27,7 +28,6 @@ CHARACTERS = (
 )
 BATCH = 16  # texts of the throughput figure
 WARM_UP_ROUNDS = 5
-BATCH_ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +63,23 @@ class Report:
 def bench(
     bundle: Bundle,
     *,
+    texts: Sequence[Text] | None = None,
     tokens: int = 32,
     threads: int = 1,
     runs: int = 200,
     advance: Callable[[float], None] | None = None,
 ) -> Report:
-    """Measure all precisions of `bundle` on texts of `tokens` tokens; `advance` is told of every round.
+    """Measure all precisions of `bundle` on `texts`, or on made-up ones of `tokens` tokens.
+
+    `advance` is told of every round.
 
     Raises:
         BadInput: the model does not read so many tokens.
+        BadText: one of the texts is empty, too long, or not text.
     """
-    if not 3 <= tokens <= bundle.manifest.max_length:
-        raise BadInput(f"--tokens {tokens}: the model reads 3 to {bundle.manifest.max_length}")
+    longest = bundle.manifest.max_length or MAX_TEXT_CHARS
+    if not 3 <= tokens <= longest:
+        raise BadInput(f"--tokens {tokens}: the model reads 3 to {longest}")
     load_engine("cpu")  # its own memory is nobody's in particular
     classifiers, memory = {}, {}
     # Small ones first: memory that a large one has given back would hide what a small one takes.
@@ -84,7 +89,7 @@ def bench(
         after = _resident_mib()
         memory[precision] = None if before is None or after is None else round(after - before, 1)
     first = next(iter(classifiers.values()))
-    texts = _texts(first, tokens, count=max(BATCH, 64))
+    texts = texts or made_up_texts(first, tokens, count=64)
     encoded = first.encode(texts)
     encoding = [_seconds(partial(first.encode, [text])) for text in texts]
 
@@ -101,7 +106,9 @@ def bench(
         return times
 
     single = rounds([[item] for item in encoded], runs)
-    batched = rounds([encoded[:BATCH]], BATCH_ROUNDS)
+    by_length = sorted(encoded, key=lambda item: item.length)
+    batches = [by_length[at : at + BATCH] for at in range(0, len(by_length), BATCH)]
+    batched = rounds(batches, len(batches))
     return Report(
         bundle=bundle.manifest.name,
         version=bundle.version,
@@ -113,7 +120,7 @@ def bench(
             precision: Figures(
                 p50_ms=_ms(single[precision], 50),
                 p99_ms=_ms(single[precision], 99),
-                texts_per_second=round(BATCH / float(np.median(batched[precision])), 1),
+                texts_per_second=round(len(encoded) / sum(batched[precision]), 1),
                 memory_mib=memory[precision],
                 file_mib=round(bundle.onnx_path(precision).stat().st_size / (1 << 20), 1),
             )
@@ -128,7 +135,7 @@ def bench(
     )
 
 
-def _texts(classifier: OnnxClassifier, tokens: int, *, count: int) -> list[Text]:
+def made_up_texts(classifier: OnnxClassifier, tokens: int, *, count: int) -> list[Text]:
     """Texts of random common characters, each of about `tokens` tokens."""
     random = np.random.default_rng(0)
     texts = []
