@@ -18,6 +18,7 @@ JsonFlag = Annotated[
 ]
 
 messages = Console(stderr=True)
+LOG_SECONDS = 5.0  # at least so long between two lines of progress in a log
 
 
 def emit(result: Mapping[str, Any], *, as_json: bool, render: Callable[[Console], None] | None = None) -> None:
@@ -42,12 +43,12 @@ def say(message: str) -> None:
 
 @contextmanager
 def progress(description: str, total: float | None) -> Iterator[Callable[[float], None]]:
-    """Progress on stderr, a bar on a terminal and a line every tenth of the way in a log.
+    """Progress on stderr, a bar on a terminal and a line now and then in a log.
 
     The block gets a function that moves it on by so many steps.
     """
     if not messages.is_terminal:
-        yield _log_tenths(description, total)
+        yield _log_progress(description, total)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=messages) as bar:
@@ -55,15 +56,17 @@ def progress(description: str, total: float | None) -> Iterator[Callable[[float]
         yield lambda steps: bar.advance(task, steps)
 
 
-def _log_tenths(description: str, total: float | None) -> Callable[[float], None]:
+def _log_progress(description: str, total: float | None) -> Callable[[float], None]:
     done, told, started = 0.0, 0, time.monotonic()
+    quiet_until = started + LOG_SECONDS
 
     def advance(steps: float) -> None:
-        nonlocal done, told
+        nonlocal done, told, quiet_until
         done += steps
-        if total and (tenth := int(10 * done / total)) > told:
-            told = tenth
-            say(f"{description} {done:,.0f}/{total:,.0f}, {time.monotonic() - started:.0f} s")
+        now = time.monotonic()
+        if total and now >= quiet_until and (tenth := int(10 * done / total)) > told:
+            told, quiet_until = tenth, now + LOG_SECONDS
+            say(f"{description} {done:,.0f}/{total:,.0f}, {now - started:.0f} s")
 
     return advance
 
