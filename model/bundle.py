@@ -1,16 +1,15 @@
 """Bundle: an immutable folder that holds a classifier and everything that is known about it.
 
-`bundle.json` names the labels, the settings and the SHA-256 of every other file; the version of a bundle is the
-hash of that. Weights are safetensors and ONNX, tables are JSON; nothing in a bundle is ever unpickled.
+`bundle.json` names the labels, the settings, the SHA-256 of every other file, and its own; the version of a bundle is
+the beginning of that. Weights are safetensors and ONNX, tables are JSON; nothing in a bundle is ever unpickled.
 """
 
-import hashlib
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from model.errors import BadBundle
-from model.files import publish, read_json, sha256_file, write_json
+from model.files import is_sealed, publish, read_json, sha256_file, write_sealed
 from model.text import Normaliser
 from model.types import Taxonomy, preview
 
@@ -86,7 +85,7 @@ def seal_bundle(staging: Path, manifest: Manifest, destination: Path) -> Bundle:
         BadBundle: the manifest names an ONNX file that was not staged.
     """
     files = {str(path.relative_to(staging)): sha256_file(path) for path in sorted(staging.rglob("*")) if path.is_file()}
-    write_json(staging / "bundle.json", {"schema_version": SCHEMA_VERSION, **manifest.to_json(), "files": files})
+    write_sealed(staging / "bundle.json", {"schema_version": SCHEMA_VERSION, **manifest.to_json(), "files": files})
     bundle = open_bundle(staging)  # what would be refused later must not be published now
     publish(staging, destination)
     return replace(bundle, path=destination)
@@ -100,13 +99,15 @@ def open_bundle(path: Path) -> Bundle:
     """
     try:
         data = read_json(path / "bundle.json")
-        version, files = int(data.pop("schema_version")), dict(data.pop("files"))
+        schema, files, seal = int(data.pop("schema_version")), dict(data.pop("files")), str(data.pop("seal"))
     except FileNotFoundError:
         raise BadBundle(f"{path} is not a bundle: no bundle.json in it; make one with wenlei export") from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadBundle(f"{path}/bundle.json can't be read ({error!r}); export the bundle again") from None
-    if version > SCHEMA_VERSION:
-        raise BadBundle(f"{path} has schema {version}, this wenlei reads {SCHEMA_VERSION}; update it")
+    if schema > SCHEMA_VERSION:
+        raise BadBundle(f"{path} has schema {schema}, this wenlei reads {SCHEMA_VERSION}; update it")
+    if not is_sealed(path / "bundle.json"):
+        raise BadBundle(f"{path}/bundle.json has been changed; copy the whole bundle again, or export it anew")
     there = {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()} - {"bundle.json"}
     if odd := there.symmetric_difference(files):
         state = "is missing" if (name := min(odd)) in files else "does not belong there"
@@ -123,8 +124,4 @@ def open_bundle(path: Path) -> Bundle:
         raise BadBundle(f"{path}/bundle.json can't be understood ({error!r}); export the bundle again") from None
     if absent or not manifest.onnx:
         raise BadBundle(f"{path} has no ONNX model {preview(absent)}; export the bundle again")
-    return Bundle(
-        path=path,
-        version=hashlib.sha256((path / "bundle.json").read_bytes()).hexdigest()[:12],
-        manifest=manifest,
-    )
+    return Bundle(path=path, version=seal[:12], manifest=manifest)

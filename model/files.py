@@ -48,10 +48,22 @@ def publish(staging: Path, destination: Path) -> None:
 
 def write_json(path: Path, data: Any) -> None:
     """Write `data` as readable JSON; a reader sees the old file or the new one, never half of either."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    partial.write_text(json.dumps(data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    _flush(partial)
-    partial.replace(path)
+    _write_text(path, _readable(data))
+
+
+def write_sealed(path: Path, data: dict[str, Any]) -> None:
+    """As `write_json`, with a `seal` at the end: the SHA-256 of all bytes of the file but its own."""
+    unsealed = _readable({**data, "seal": ""})
+    before, _, after = unsealed.rpartition('""')
+    _write_text(path, f'{before}"{hashlib.sha256(unsealed.encode()).hexdigest()}"{after}')
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether not a byte of the file has changed since `write_sealed`."""
+    text = path.read_text(encoding="utf-8")
+    seal = json.loads(text).get("seal")
+    before, _, after = text.rpartition(f'"{seal}"')
+    return bool(hashlib.sha256(f'{before}""{after}'.encode()).hexdigest() == seal)
 
 
 def read_json(path: Path) -> Any:
@@ -71,6 +83,17 @@ def sha256_file(path: Path) -> str:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def _readable(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+
+
+def _write_text(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    partial.write_text(text, encoding="utf-8")
+    _flush(partial)
+    partial.replace(path)
 
 
 def _flush(path: Path) -> None:

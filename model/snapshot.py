@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from model.errors import BadSnapshot
-from model.files import canonical_json, publish, read_json, staging_folder, write_json
+from model.files import canonical_json, is_sealed, publish, read_json, staging_folder, write_sealed
 from model.text import Normaliser
 from model.types import Sample, Split, Taxonomy
 
@@ -94,7 +94,7 @@ def write_snapshot(
             "parent": parent if parent != content.hexdigest() else None,  # the same content, frozen once more
             "provenance": provenance or {},
         }
-        write_json(staging / "manifest.json", manifest)
+        write_sealed(staging / "manifest.json", manifest)
         path = folder / content.hexdigest()
         if not path.exists():
             publish(staging, path)
@@ -116,6 +116,8 @@ def open_snapshot(path: Path) -> Snapshot:
     except ValueError as error:
         raise BadSnapshot(f"{path}/manifest.json can't be read: {error}") from None
     snapshot = _snapshot(path, manifest)
+    if not is_sealed(path / "manifest.json"):
+        raise BadSnapshot(f"{path}/manifest.json has been changed; copy the snapshot again, or freeze the library anew")
     content, counts = ContentHash(snapshot.taxonomy), Counts(snapshot.taxonomy)
     try:
         for sample in snapshot.samples():

@@ -7,7 +7,7 @@ import pytest
 
 from model.bundle import Manifest, open_bundle, seal_bundle
 from model.errors import BadBundle, BadInput
-from model.files import staging_folder
+from model.files import staging_folder, write_sealed
 from model.text import Normaliser, Width
 from model.types import Task, Taxonomy
 
@@ -35,8 +35,11 @@ def seal(destination, manifest=MANIFEST):
 
 
 def edit_manifest(bundle, **changes):
+    """Change the manifest as somebody would who knows how it is sealed."""
     path = bundle.path / "bundle.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    data = json.loads(path.read_text())
+    data.pop("seal")
+    write_sealed(path, {**data, **changes})
 
 
 def test_what_was_sealed_comes_back(tmp_path):
@@ -88,10 +91,15 @@ def test_an_added_file_is_found(tmp_path, name):
         open_bundle(bundle.path)
 
 
-def test_an_edited_manifest_is_another_version(tmp_path):
-    bundle = seal(tmp_path / "bundle")
-    edit_manifest(bundle, temperature=3.0)
-    assert open_bundle(bundle.path).version != bundle.version
+def test_any_changed_byte_of_the_manifest_is_found(tmp_path):
+    path = seal(tmp_path / "bundle").path / "bundle.json"
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 7):
+        changed = bytearray(whole)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(BadBundle, match=r"bundle\.json|has schema"):
+            open_bundle(path.parent)
 
 
 @pytest.mark.parametrize(
