@@ -4,15 +4,17 @@ import logging
 import sys
 
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
 from structlog.types import Processor
 
 
 def configure_logging(level: str) -> None:
-    """Send everything from `level` up to stderr; never a request's text, which nothing here is given."""
+    """Send everything from `level` up to stderr; never a request's text."""
     shared: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.dict_tracebacks,
+        # without the frames' variables, which hold texts
+        structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
     ]
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(

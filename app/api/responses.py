@@ -42,4 +42,5 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 def _response(told: Failure) -> Response:
-    return json_response({"error": {"code": told.code, "message": told.message}}, told.status, told.headers)
+    message = told.message.encode(errors="backslashreplace").decode()  # it may quote half a character
+    return json_response({"error": {"code": told.code, "message": message}}, told.status, told.headers)

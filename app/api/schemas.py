@@ -148,6 +148,8 @@ def _explain(error: ValidationError) -> str:
     """The first problem of `error`: its place, what is wrong, the way out. Never the text itself."""
     problem = error.errors(include_url=False)[0]
     match problem["loc"], problem["type"]:
+        case (), "string_unicode":  # half a character in a name; in a text, `check_text` finds it
+            return _no_such_field(problem["input"])
         case (), _:
             return 'the body is not a JSON object; send {"texts": ["…"]}'
         case ("texts",), "missing":
@@ -156,26 +158,27 @@ def _explain(error: ValidationError) -> str:
             return "texts: the list is empty; send at least one text"
         case ("texts",), "list_type":
             return f"texts: expected a list, each item {TEXT_FORMS}"
-        case ("texts", int(row), "str"), "string_unicode":
-            return f"texts[{row}]: the text holds half of a surrogate pair, not a character"
         case ("texts", int(row), "str"), _ if not isinstance(problem["input"], dict):
             return f"texts[{row}]: expected {TEXT_FORMS}"
         case ("texts", int(row), "str"), _:
             return _explain_pair(error, row)
         case (*_, name), "extra_forbidden":
-            return f"{str(name)[:100]}: no such field; the fields are texts, top_k and model"
+            return _no_such_field(str(name))
     return f"{problem['loc'][0]}: {problem['msg']}"
+
+
+def _no_such_field(name: str) -> str:
+    return f"{name[:100]}: no such field; the fields are texts, top_k and model"
 
 
 def _explain_pair(error: ValidationError, row: int) -> str:
     """The problem with the object at `row`: the branch of the union that a string was not tried for."""
     problem = next(problem for problem in error.errors(include_url=False) if "TextPair" in problem["loc"])
-    name = str(problem["loc"][-1])[:100]
+    unreadable = problem["type"] == "string_unicode"
+    name = str(problem["input"] if unreadable else problem["loc"][-1])[:100]
     match problem["type"]:
-        case "extra_forbidden":
+        case "extra_forbidden" | "string_unicode":
             return f"texts[{row}].{name}: no such field; send {TEXT_FORMS}"
         case "missing":
             return f"texts[{row}].{name}: the field is missing; send {TEXT_FORMS}"
-        case "string_unicode":
-            return f"texts[{row}].{name}: the text holds half of a surrogate pair, not a character"
     return f"texts[{row}].{name}: expected a string"

@@ -139,6 +139,9 @@ BAD_REQUESTS = {
     '{"texts": ["好"], "top_k": true}': "top_k: ",
     '{"texts": ["好"], "top_k": null}': "top_k: ",
     '{"texts": ["好"], "model": 1}': "model: ",
+    '{"texts": ["好"], "\\ud800": 1}': r"\ud800: no such field; the fields are texts, top_k and model",
+    '{"texts": [{"text": "好", "\\ud800": 1}]}': r"texts[0].\ud800: no such field",
+    '{"\\ud800": "好"}': r"\ud800: no such field",
     '{"texts": ["好"], "topk": 1}': "topk: no such field; the fields are texts, top_k and model",
     json.dumps({"texts": ["好"] * 101}): "texts: 101 texts in one request, the limit is 100",
 }
@@ -171,6 +174,7 @@ def told(server: Server, body: bytes) -> tuple[int, str, str]:
             "unknown_model",
             'model: "不存在" is not served here, only tiny, tags',
         ),
+        ('{"texts": ["好"], "model": "\\ud800"}', 404, "unknown_model", r'model: "\ud800" is not served here'),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -196,7 +200,9 @@ def test_json_is_read_whatever_its_content_type(server: Server) -> None:
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(), max_size=8), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 item = anything | st.text(max_size=200) | st.fixed_dictionaries({"text": anything}, optional={"text_pair": anything})

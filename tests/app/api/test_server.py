@@ -227,17 +227,23 @@ def test_figures_count_requests_texts_and_batches_and_never_a_strangers_words() 
         assert "nowhere" not in figures
 
 
-def test_logs_are_json_lines_with_ids_and_hold_no_text(capfd: pytest.CaptureFixture[str]) -> None:
+@contextmanager
+def real_logs() -> Iterator[None]:
+    """Logs go to stderr, as those of `wenlei serve` do."""
     before = logging.getLogger().handlers[:], logging.getLogger().level
+    configure_logging("info")
     try:
-        configure_logging("info")
-        with serving_double() as server:
-            server.client.post("/v1/classify?key=秘密", content=GOOD, headers={"X-Request-ID": "mine"})
-            server.client.post("/v1/classify", content='{"texts": ["秘密", ""]}'.encode())
-            server.client.post("/v1/classify", content='{"秘密": 1}'.encode())
+        yield
     finally:
         logging.basicConfig(handlers=before[0], level=before[1], force=True)
         structlog.reset_defaults()
+
+
+def test_logs_are_json_lines_with_ids_and_hold_no_text(capfd: pytest.CaptureFixture[str]) -> None:
+    with real_logs(), serving_double() as server:
+        server.client.post("/v1/classify?key=秘密", content=GOOD, headers={"X-Request-ID": "mine"})
+        server.client.post("/v1/classify", content='{"texts": ["秘密", ""]}'.encode())
+        server.client.post("/v1/classify", content='{"秘密": 1}'.encode())
     logs = capfd.readouterr().err
     lines = [json.loads(line) for line in logs.splitlines()]
     requests = [line for line in lines if line["event"] == "request" and line["route"] == "/v1/classify"]
@@ -245,4 +251,20 @@ def test_logs_are_json_lines_with_ids_and_hold_no_text(capfd: pytest.CaptureFixt
     assert requests[0]["id"] == "mine"
     assert {"timestamp", "level", "method", "ms"} <= requests[0].keys()
     assert "秘密" not in logs
+    assert "房间" not in logs
+
+
+def test_the_log_of_a_broken_engine_says_where_it_broke_and_holds_no_text(capfd: pytest.CaptureFixture[str]) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    with real_logs(), serving_double() as server:
+        server.app.state.registry.get().scheduler.classifier._on_batch = fail
+        server.client.post("/v1/classify", content=GOOD)
+    logs = capfd.readouterr().err
+    errors = [line for line in map(json.loads, logs.splitlines()) if line["level"] == "error"]
+    assert [line["event"] for line in errors] == ["the engine failed", "request failed"]
+    for line in errors:
+        assert line["exception"][0]["exc_value"] == "out of memory"
+        assert line["exception"][0]["frames"]
     assert "房间" not in logs
