@@ -37,7 +37,7 @@ def publish(staging: Path, destination: Path) -> None:
     for path in staging.rglob("*"):
         if path.is_file():
             path.chmod(0o644)  # some libraries write private files; a server reads them as another user
-            _flush(path)
+            flush(path)
     try:
         staging.rename(destination)
     except OSError:
@@ -92,10 +92,11 @@ def _readable(data: Any) -> str:
 def _write_text(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
     partial.write_text(text, encoding="utf-8")
-    _flush(partial)
+    flush(partial)
     partial.replace(path)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Wait until the file's bytes are on the disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())

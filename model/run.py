@@ -5,6 +5,8 @@ model said about every dev and test sample; `model/` holds the weights; `checkpo
 """
 
 import platform
+import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -179,12 +181,23 @@ def describe_environment() -> dict[str, Any]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
+    commit = _commit()
     return {
         "python": platform.python_version(),
         "machine": platform.machine(),
         "system": platform.system(),
         **versions,
+        **({"commit": commit} if commit else {}),
     }
+
+
+def _commit() -> str | None:
+    """The commit that this code was checked out at, if it was."""
+    root, git = Path(__file__).parents[1], shutil.which("git")
+    if not git or not (root / ".git").exists():
+        return None
+    asked = subprocess.run([git, "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S603  fixed words
+    return asked.stdout.strip()[:12] or None
 
 
 def now() -> str:

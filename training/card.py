@@ -51,7 +51,9 @@ def _lines(manifest: Manifest) -> Iterator[str]:
     yield ""
     yield f"- 快照 snapshot: `{manifest.snapshot}`"
     yield f"- 随机种子 seed: {run['seed']}"
-    yield f"- 起点 start: {run['config'].get('init', '—')}"
+    if start := run["config"].get("start"):
+        yield f"- 起点 start: {start['name']}, SHA-256 `{start['sha256'][:12]}…`"
+    yield f"- 训练样本 train samples: {run['train_samples']:,}"
     yield f"- 训练完成 trained: {run['finished_at']}；导出 exported: {manifest.created_at}"
     yield f"- 环境 environment: {', '.join(f'{name} {version}' for name, version in run['environment'].items())}"
     yield ""
@@ -71,6 +73,11 @@ def _lines(manifest: Manifest) -> Iterator[str]:
         yield (
             f"超过 {manifest.max_length} 个词元的文本会被截断（结果中 `truncated` 为真）。"
             f"Texts longer than {manifest.max_length} tokens are cut (`truncated` is true). "
+        )
+    if "int8" in manifest.onnx:
+        yield (
+            "int8 按批次动态量化激活值，同一文本的分数会随同批文本略有变化；需要逐位可复现时请用 fp32。"
+            "In int8 activations are quantised per batch, so a score depends a little on the batch; fp32 does not."
         )
     yield (
         "效果只对与上述快照同类的文本成立；换了来源、体裁或年代，请先用 `wenlei evaluate` 重新评估。"

@@ -54,7 +54,7 @@ def train(
     ] = 2,
     precision: Annotated[str, typer.Option(help="auto、fp32、bf16 或 fp16 | auto, fp32, bf16 or fp16")] = "auto",
     limit: Annotated[int | None, typer.Option(min=1, help="最多用多少条训练样本 | train samples at most")] = None,
-    seed: Annotated[int, typer.Option(help="随机种子 | seed of all randomness")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="随机种子 | seed of all randomness")] = 0,
     out: Annotated[Path | None, typer.Option(help="训练记录文件夹 | folder of the run")] = None,
     home: HomeOption = Path("var"),
     json: JsonFlag = False,
@@ -73,7 +73,7 @@ def train(
     else:
         from model.architectures.bert import Pooling
         from training.finetune import BertOptions, train_bert
-        from training.loop import Options, Precision
+        from training.loop import NumberFormat, Options
 
         loop = Options(
             epochs=epochs,
@@ -82,7 +82,7 @@ def train(
             head_learning_rate=head_learning_rate,
             smoothing=smoothing,
             patience=patience,
-            precision=_choice(Precision, precision, "--precision"),
+            precision=_choice(NumberFormat, precision, "--precision"),
         )
         options = BertOptions(
             init=init,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def read(snapshot: Snapshot, split: Split, *, limit: int | None = None) -> list[
     Raises:
         BadSnapshot: there are none.
     """
-    samples = list(snapshot.samples(split))[:limit]
+    samples = list(islice(snapshot.samples(split), limit))
     if not samples:
         raise BadSnapshot(
             f"snapshot {snapshot.hash} has no {split} samples; import more, or freeze it with other --test and --dev"

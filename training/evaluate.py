@@ -10,7 +10,7 @@ from model.architectures.bert import BertClassifier, Pooling
 from model.architectures.linear import LinearClassifier
 from model.bundle import open_bundle
 from model.console import progress
-from model.errors import BadRun, BadSnapshot
+from model.errors import BadInput, BadRun, BadSnapshot
 from model.metrics import BoolArray, evaluate, fit_temperature, fit_thresholds, gold_matrix
 from model.run import Run, open_run, write_predictions
 from model.runtime.base import batches_by_length
@@ -65,12 +65,15 @@ def evaluate_path(path: Path, snapshot: Snapshot, split: Split, *, precision: st
     """Figures of the run or bundle at `path` on one split of `snapshot`.
 
     Raises:
+        BadInput: `precision` is given for a run.
         BadRun: `path` is neither, or knows other labels than the snapshot.
         BadSnapshot: the split has no samples.
     """
     if (path / "bundle.json").exists():
         return _evaluate_bundle(path, snapshot, split, precision)
     run = open_run(path)
+    if precision:
+        raise BadInput(f"--precision {precision}: {path} is a run, only bundles have precisions; export it first")
     check_taxonomy(run.taxonomy, snapshot, path)
     tokenizer = load_tokenizer(run.model_path, max_length=run.config["max_length"])
     dataset = load(snapshot, split, tokenizer)
@@ -89,7 +92,7 @@ def _evaluate_bundle(path: Path, snapshot: Snapshot, split: Split, precision: st
     return evaluate(scores, gold, classifier.taxonomy, thresholds=classifier.decoder.thresholds)
 
 
-def serve_logits(classifier: OnnxClassifier, texts: list[Text], *, batch_tokens: int = 2048) -> FloatArray:
+def serve_logits(classifier: OnnxClassifier, texts: list[Text], *, batch_tokens: int = 512) -> FloatArray:
     """Logits (n_texts, n_labels) on the path that serving takes: normalised, tokenized and run by the bundle."""
     encoded = classifier.encode(texts)
     logits = np.empty((len(texts), len(classifier.taxonomy)), np.float32)
@@ -115,8 +118,16 @@ def check_taxonomy(taxonomy: Taxonomy, snapshot: Snapshot, path: Path) -> None:
 
 
 def load_splits(snapshot: Snapshot, tokenizer: Any, *, limit: int | None) -> tuple[Dataset, Dataset, Dataset | None]:
-    """Train (at most `limit` samples), dev, and test where the snapshot has one."""
+    """Train (at most `limit` samples), dev, and test where the snapshot has one.
+
+    Raises:
+        BadSnapshot: train or dev is empty, or all of train has the same labels.
+    """
     train_set = load(snapshot, Split.TRAIN, tokenizer, limit=limit)
+    if (train_set.gold == train_set.gold[0]).all():
+        raise BadSnapshot(
+            f"all {len(train_set)} train samples of snapshot {snapshot.hash} have the same labels; import others too"
+        )
     dev_set = load(snapshot, Split.DEV, tokenizer)
     try:
         return train_set, dev_set, load(snapshot, Split.TEST, tokenizer)

@@ -27,7 +27,7 @@ from model.snapshot import Snapshot, open_snapshot
 from model.text import Normaliser
 from model.tokenization import load_tokenizer
 from model.types import FloatArray, Split, Text
-from training import onnx_bert, onnx_linear
+from training import onnx_bert, onnx_file, onnx_linear
 from training.card import model_card
 from training.data import Dataset, load
 from training.evaluate import load_classifier, serve_logits
@@ -72,7 +72,13 @@ def export_run(
         max_length=run.config["max_length"],
         pooling=run.config.get("pooling"),
         snapshot=run.snapshot,
-        run={"seed": run.seed, "config": run.config, "environment": run.environment, "finished_at": run.finished_at},
+        run={
+            "seed": run.seed,
+            "config": run.config,
+            "environment": run.environment,
+            "train_samples": run.cost["train_samples"],
+            "finished_at": run.finished_at,
+        },
         onnx={precision: f"onnx/model.{precision}.onnx" for precision in wanted},
         abstain_below=abstain_below,
         metrics={"trained": run.metrics},
@@ -84,7 +90,7 @@ def export_run(
         (staging / "onnx").mkdir()
         for precision, file in manifest.onnx.items():
             say(f"exporting {precision}")
-            onnx_bert.save(build_graph(classifier, precision, run), staging / file)
+            onnx_file.save(build_graph(classifier, precision, run), staging / file)
         trial = Bundle(path=staging, version="unsealed", manifest=manifest)
         verdicts = {precision: judge(trial, precision, judged, reference) for precision in wanted}
         manifest = replace(
@@ -196,7 +202,10 @@ def why_refused(precision: str, parity: Mapping[str, Any]) -> str | None:
     """What is wrong with an exported model, or None where it may go out."""
     if precision == "fp32":
         if (different := parity["samples"] - parity["same_labels"]) > 0:
-            return f"{different} of {parity['samples']} texts get another label"
+            return (
+                f"{different} of {parity['samples']} texts get another label, though no logit differs by more than "
+                f"{parity['max_logit_difference']:.2g}"
+            )
         if parity["max_logit_difference"] > MAX_FP32_DIFFERENCE:
             return f"a logit differs by {parity['max_logit_difference']:.2g}, allowed is {MAX_FP32_DIFFERENCE}"
     elif parity["judged_by"] == "accuracy":

@@ -4,6 +4,7 @@ import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from model.architectures.bert import BertClassifier, Pooling
@@ -12,12 +13,15 @@ from model.errors import BadInput
 from model.files import read_json
 from model.run import Run, start_run
 from model.snapshot import Snapshot
-from model.tokenization import load_tokenizer
-from training.data import LENGTH_MULTIPLE
+from model.tokenization import subwords
+from model.tokenization.subwords import SubwordTokenizer
+from training.data import LENGTH_MULTIPLE, Dataset
 from training.evaluate import conclude, load_splits
 from training.loop import Options, train
-from training.pretrained import resolve
+from training.onnx_bert import ACTIVATIONS
+from training.pretrained import MODEL_TYPE, Start, resolve
 
+MAX_UNKNOWN = 0.2  # share of tokens; a tokenizer that knows fewer is not one for these texts
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
@@ -45,11 +49,25 @@ def train_bert(snapshot: Snapshot, *, options: BertOptions, seed: int, out: Path
         BadRun: `out` holds another run.
     """
     start = resolve(options.init, cache=cache)
-    check_architecture(start, options)
+    check_architecture(start.folder, options)
+    tokenizer = subwords.load(start.folder, max_length=options.max_length)
+    train_set, dev_set, test_set = load_splits(snapshot, tokenizer, limit=options.limit)
+    say(f"{len(train_set):,} train and {len(dev_set):,} dev samples, {train_set.lengths.mean():.0f} tokens on average")
+    check_tokenizer(tokenizer, train_set, start)
+    torch.manual_seed(seed)
+    classifier = BertClassifier.start(
+        start.folder, n_labels=len(snapshot.taxonomy), pooling=options.pooling, dropout=options.dropout
+    )
+    if options.freeze:
+        classifier.freeze_encoder()
     run = start_run(
         out,
         arch="bert",
-        config={**asdict(options), "normaliser": snapshot.normaliser.to_json()},
+        config={
+            **asdict(options),
+            "start": {"name": start.name, "sha256": start.sha256},
+            "normaliser": snapshot.normaliser.to_json(),
+        },
         seed=seed,
         snapshot=snapshot.hash,
         snapshot_path=snapshot.path,
@@ -57,17 +75,8 @@ def train_bert(snapshot: Snapshot, *, options: BertOptions, seed: int, out: Path
     )
     run.model_path.mkdir(exist_ok=True)
     for name in TOKENIZER_FILES:
-        if (start / name).exists():
-            shutil.copyfile(start / name, run.model_path / name)
-    tokenizer = load_tokenizer(run.model_path, max_length=options.max_length)
-    train_set, dev_set, test_set = load_splits(snapshot, tokenizer, limit=options.limit)
-    say(f"{len(train_set):,} train and {len(dev_set):,} dev samples, {train_set.lengths.mean():.0f} tokens on average")
-    torch.manual_seed(seed)
-    classifier = BertClassifier.start(
-        start, n_labels=len(snapshot.taxonomy), pooling=options.pooling, dropout=options.dropout
-    )
-    if options.freeze:
-        classifier.freeze_encoder()
+        if (start.folder / name).exists():
+            shutil.copyfile(start.folder / name, run.model_path / name)
     progress = train(
         classifier,
         train_set=train_set,
@@ -83,11 +92,14 @@ def train_bert(snapshot: Snapshot, *, options: BertOptions, seed: int, out: Path
         "steps": progress.step,
         "best_step": progress.best_step,
         "train_samples": len(train_set),
+        "device": progress.device,
+        "precision": progress.precision,
+        "threads": torch.get_num_threads(),
         "history": progress.history,
     }
-    run = conclude(run, classifier, dev_set=dev_set, test_set=test_set, cost=cost)
+    finished = conclude(run, classifier, dev_set=dev_set, test_set=test_set, cost=cost)
     shutil.rmtree(run.checkpoint_path)
-    return run
+    return finished
 
 
 def check_architecture(folder: Path, options: BertOptions) -> None:
@@ -96,12 +108,37 @@ def check_architecture(folder: Path, options: BertOptions) -> None:
     Raises:
         BadInput: the model type is another, or it has fewer positions than `max_length`.
     """
-    config = read_json(folder / "config.json")
-    if (found := config.get("model_type")) != "bert":
-        raise BadInput(f"--init {options.init} is a {found} model, --arch bert needs model_type bert")
-    positions = config["max_position_embeddings"] // LENGTH_MULTIPLE * LENGTH_MULTIPLE
+    try:
+        config = read_json(folder / "config.json")
+        longest = int(config["max_position_embeddings"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"--init {options.init}: config.json is not that of a BERT ({error!r}); save it again") from None
+    if (found := config.get("model_type")) != MODEL_TYPE or config.get("is_decoder"):
+        kind = f"{found} decoder" if config.get("is_decoder") else found
+        raise BadInput(f"--init {options.init} is a {kind} model, --arch bert needs an encoder of type {MODEL_TYPE}")
+    if (activation := config.get("hidden_act", "gelu")) not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise BadInput(f"--init {options.init} has hidden_act {activation}, which can't be exported; only {known} can")
+    positions = longest // LENGTH_MULTIPLE * LENGTH_MULTIPLE
     if options.max_length > positions:
         raise BadInput(
             f"--max-length {options.max_length} is more than the {positions} positions of {options.init}; "
             "give at most that many"
         )
+
+
+def check_tokenizer(tokenizer: SubwordTokenizer, train_set: Dataset, start: Start) -> None:
+    """Refuse a tokenizer that is not the encoder's, or that does not know the texts' characters.
+
+    Raises:
+        BadInput: it has more tokens than the encoder has embeddings, or most of the texts are unknown to it.
+    """
+    rows = read_json(start.folder / "config.json")["vocab_size"]
+    if tokenizer.vocabulary_size > rows:
+        raise BadInput(
+            f"the tokenizer of {start.name} has {tokenizer.vocabulary_size:,} tokens, its encoder {rows:,} embeddings; "
+            "they don't belong together"
+        )
+    tokens = np.concatenate([encoded.inputs["input_ids"] for encoded in train_set.encoded])
+    if (unknown := float((tokens == tokenizer.unknown_id).mean())) > MAX_UNKNOWN:
+        raise BadInput(f"{unknown:.0%} of the texts' tokens are unknown to {start.name}; take a start for Chinese")

@@ -22,7 +22,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from model.console import progress, say
-from model.errors import BadInput, WenleiError
+from model.errors import BadInput, BadRun, WenleiError
+from model.files import flush
 from model.metrics import activate, evaluate, fit_thresholds
 from model.runtime.base import batches_by_length
 from model.types import FloatArray, Taxonomy
@@ -32,7 +33,7 @@ from training.losses import classification_loss
 EVALUATION_TOKENS = 4096  # padded tokens a batch: large enough for the matrix kernels, small enough for the cache
 
 
-class Precision(StrEnum):
+class NumberFormat(StrEnum):
     """Number format of the matrix products; weights and their updates are always float32."""
 
     AUTO = "auto"
@@ -64,7 +65,7 @@ class Options:
     patience: int = 2
     evaluations_per_epoch: int = 2
     checkpoint_every: int = 200
-    precision: Precision = Precision.AUTO
+    precision: NumberFormat = NumberFormat.AUTO
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience", "evaluations_per_epoch", "checkpoint_every"):
@@ -76,6 +77,8 @@ class Options:
 class Progress:
     """Where the loop is; all that a checkpoint holds beside tensors."""
 
+    device: str
+    precision: str
     step: int = 0
     best: float = -1.0
     best_step: int = 0
@@ -101,6 +104,7 @@ def train(
 
     Raises:
         Diverged: the loss stopped being a number; the best weights so far stay in `checkpoint`.
+        BadRun: the checkpoint was made on another kind of device, or in another precision.
     """
     return _Loop(classifier, train_set, dev_set, taxonomy, options, seed, checkpoint).run()
 
@@ -126,8 +130,8 @@ class _Loop:
         self.evaluate_every = math.ceil(self.steps_per_epoch / options.evaluations_per_epoch)
         self.optimizer = make_optimizer(classifier, options)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self.rate_at)
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is Precision.FP16)
-        self.progress = Progress()
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is NumberFormat.FP16)
+        self.progress = Progress(device=self.device.type, precision=self.precision.value)
 
     def run(self) -> Progress:
         torch.manual_seed(self.seed)
@@ -138,15 +142,15 @@ class _Loop:
         with progress("训练 training", self.total_steps) as advance:
             advance(self.progress.step)
             for rows in self.remaining_batches():
+                if self.progress.since_best >= self.options.patience:
+                    break
                 self.update(rows)
                 advance(1)
                 self.progress.seconds = time.monotonic() - started
                 at_epoch_end = self.progress.step % self.steps_per_epoch == 0
                 if at_epoch_end or self.progress.step % self.steps_per_epoch % self.evaluate_every == 0:
                     self.judge()
-                if self.progress.since_best >= self.options.patience:
-                    break
-                if self.progress.step % self.options.checkpoint_every == 0:
+                elif self.progress.step % self.options.checkpoint_every == 0:
                     self.save()
         self.classifier.load_state_dict(load_file(self.checkpoint / "best.safetensors", device=str(self.device)))
         return self.progress
@@ -220,7 +224,13 @@ class _Loop:
     def restore(self) -> None:
         """Go back to the last `save`."""
         with safe_open(self.state_file, framework="pt", device=str(self.device)) as file:
-            self.progress = Progress(**json.loads(file.metadata()["progress"]))
+            saved = Progress(**json.loads(file.metadata()["progress"]))
+            if (saved.device, saved.precision) != (self.progress.device, self.progress.precision):
+                raise BadRun(
+                    f"{self.checkpoint} was made on {saved.device} in {saved.precision}, here it would be "
+                    f"{self.progress.device} in {self.progress.precision}; go on there, or give another --out"
+                )
+            self.progress = saved
             parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "generator": {}}
             for key in file.keys():  # noqa: SIM118  a safetensors file is no dict
                 part, name = key.split(".", 1)
@@ -240,7 +250,7 @@ class _Loop:
             torch.cuda.set_rng_state(parts["generator"]["cuda"].cpu())
 
 
-def predict(classifier: nn.Module, dataset: Dataset, *, precision: Precision = Precision.FP32) -> FloatArray:
+def predict(classifier: nn.Module, dataset: Dataset, *, precision: NumberFormat = NumberFormat.FP32) -> FloatArray:
     """Logits of every sample, in order: (n_samples, n_labels)."""
     device = next(classifier.parameters()).device
     rows_done: list[int] = []
@@ -278,20 +288,20 @@ def pick_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def pick_precision(asked: Precision, device: torch.device) -> Precision:
+def pick_precision(asked: NumberFormat, device: torch.device) -> NumberFormat:
     """What `auto` means on `device`: bf16 where its arithmetic is native, fp16 on older GPUs, else fp32."""
-    if asked is not Precision.AUTO:
+    if asked is not NumberFormat.AUTO:
         return asked
     if device.type == "cuda":
-        return Precision.BF16 if torch.cuda.is_bf16_supported(including_emulation=False) else Precision.FP16
-    return Precision.BF16 if torch.cpu._is_avx512_bf16_supported() else Precision.FP32
+        return NumberFormat.BF16 if torch.cuda.is_bf16_supported(including_emulation=False) else NumberFormat.FP16
+    return NumberFormat.BF16 if torch.cpu._is_avx512_bf16_supported() else NumberFormat.FP32
 
 
-def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[None]:
+def autocast(device: torch.device, precision: NumberFormat) -> AbstractContextManager[None]:
     """Matrix products in `precision`, everything delicate in float32."""
-    if precision is Precision.FP32:
+    if precision is NumberFormat.FP32:
         return nullcontext()
-    return torch.autocast(device.type, torch.bfloat16 if precision is Precision.BF16 else torch.float16)
+    return torch.autocast(device.type, torch.bfloat16 if precision is NumberFormat.BF16 else torch.float16)
 
 
 def to_tensors(batch: dict[str, NDArray[Any]], device: torch.device) -> dict[str, Tensor]:
@@ -304,4 +314,5 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     save_file(tensors, partial, metadata=metadata)
+    flush(partial)
     partial.replace(path)

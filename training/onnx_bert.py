@@ -7,19 +7,23 @@ embeddings are quantised per row. When pooling reads [CLS] only, the last layer 
 """
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from model.architectures.bert import BertClassifier, Pooling
+from training.onnx_file import CONTRIB, make_model
 
-OPSET = 20
-CONTRIB = "com.microsoft"
-MAX_IR_VERSION = 10  # what every onnxruntime since 1.18 reads
+# transformers' names of activations, and the operators that compute them
+ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "gelu": ("Gelu", {"domain": CONTRIB}),
+    "gelu_new": ("Gelu", {"approximate": "tanh"}),
+    "gelu_pytorch_tanh": ("Gelu", {"approximate": "tanh"}),
+    "relu": ("Relu", {}),
+}
 
 
 class Precision(StrEnum):
@@ -47,7 +51,7 @@ class _Builder:
         self.config = classifier.encoder.config
         self.weights = {name: value.detach().float().numpy() for name, value in classifier.state_dict().items()}
         self.nodes: list[onnx.NodeProto] = []
-        self.constants: dict[str, onnx.TensorProto] = {}
+        self.constants: dict[str, NDArray[np.generic]] = {}
 
     def model(self) -> onnx.ModelProto:
         """The whole graph."""
@@ -59,15 +63,12 @@ class _Builder:
             hidden.append(self.layer(layer, hidden[-1], first_only=is_last and self.pooling is Pooling.CLS))
         pooled = self.pool(hidden)
         self.node("Gemm", pooled, self.weight("head.weight"), self.weight("head.bias"), transB=1, output="logits")
-        graph = helper.make_graph(
+        return make_model(
             self.nodes,
-            "bert_classifier",
-            [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in inputs],
-            [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", len(self.weights["head.bias"])])],
-            list(self.constants.values()),
+            inputs=dict.fromkeys(inputs, TensorProto.INT64),
+            n_labels=len(self.weights["head.bias"]),
+            constants=self.constants,
         )
-        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=MAX_IR_VERSION, producer_name="wenlei")
 
     def embeddings(self) -> str:
         """Word, position and token-type embeddings, summed and normalised: (batch, length, hidden_size)."""
@@ -113,7 +114,8 @@ class _Builder:
         hidden = self.add_norm(
             self.project(mixed, f"{name}.attention.output.dense"), hidden, f"{name}.attention.output"
         )
-        inner = self.node("Gelu", self.project(hidden, f"{name}.intermediate.dense"), domain=CONTRIB)
+        op, attributes = ACTIVATIONS[self.config.hidden_act]
+        inner = self.node(op, self.project(hidden, f"{name}.intermediate.dense"), **attributes)
         return self.add_norm(self.project(inner, f"{name}.output.dense"), hidden, f"{name}.output")
 
     def project(self, hidden: str, *names: str) -> str:
@@ -167,7 +169,7 @@ class _Builder:
 
     def constant(self, name: str, value: NDArray[np.generic]) -> str:
         """`value` as an initializer."""
-        self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        self.constants[name] = value
         return name
 
     def split(self, joined: str, parts: int) -> list[str]:
@@ -192,9 +194,3 @@ def quantise(weight: NDArray[np.float32], *, axis: int) -> tuple[NDArray[np.int8
     scales = np.where(scales == 0, 1, scales).astype(np.float32)
     values = np.clip(np.rint(weight / scales), -127, 127).astype(np.int8)
     return values, scales.ravel() if axis == 0 else scales
-
-
-def save(model: onnx.ModelProto, path: Path) -> None:
-    """Check the graph and write it as one file."""
-    onnx.checker.check_model(model)
-    onnx.save_model(model, path)

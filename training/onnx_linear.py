@@ -2,10 +2,10 @@
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from model.architectures.linear import LinearClassifier
-from training.onnx_bert import MAX_IR_VERSION, OPSET
+from training.onnx_file import make_model
 
 
 def build(classifier: LinearClassifier) -> onnx.ModelProto:
@@ -18,16 +18,9 @@ def build(classifier: LinearClassifier) -> onnx.ModelProto:
         helper.make_node("Squeeze", ["sums", "first"], ["sum"]),
         helper.make_node("Add", ["sum", "bias"], ["logits"]),
     ]
-    constants = {"weight": weight, "bias": bias, "first": np.array([1], np.int64)}
-    graph = helper.make_graph(
+    return make_model(
         nodes,
-        "linear_classifier",
-        [
-            helper.make_tensor_value_info("ngram_ids", TensorProto.INT64, ["batch", "n"]),
-            helper.make_tensor_value_info("ngram_weights", TensorProto.FLOAT, ["batch", "n"]),
-        ],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", len(bias)])],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+        inputs={"ngram_ids": TensorProto.INT64, "ngram_weights": TensorProto.FLOAT},
+        n_labels=len(bias),
+        constants={"weight": weight, "bias": bias, "first": np.array([1], np.int64)},
     )
-    opsets = [helper.make_opsetid("", OPSET)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=MAX_IR_VERSION, producer_name="wenlei")

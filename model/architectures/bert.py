@@ -14,6 +14,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoModel, PreTrainedModel
 
+from model.errors import BadInput
+from model.types import preview
+
 
 class Pooling(StrEnum):
     """How a text's hidden states become one vector."""
@@ -50,8 +53,9 @@ class BertClassifier(nn.Module):
     def load(cls, folder: Path, *, pooling: Pooling) -> "BertClassifier":
         """A trained classifier, as `save` wrote it."""
         head = load_file(folder / "head.safetensors")
-        classifier = cls(_load_encoder(folder), n_labels=len(head["head.bias"]), pooling=pooling)
-        classifier.load_state_dict(head, strict=False)
+        encoder = _load_encoder(folder)
+        classifier = cls(encoder, n_labels=len(head["head.bias"]), pooling=pooling)
+        classifier.load_state_dict({**encoder.state_dict(prefix="encoder."), **head})
         return classifier.eval()
 
     def save(self, folder: Path) -> None:
@@ -94,7 +98,18 @@ def _load_encoder(folder: Path, **changes: float) -> PreTrainedModel:
     # Without its pooler: it would be there at random for weights that were trained with mean pooling.
     # On a CPU, PyTorch 2.13's fused attention trains slower in bf16 than the plain one; a step takes 1.2x as long.
     attention = "sdpa" if torch.cuda.is_available() else "eager"
-    encoder: PreTrainedModel = AutoModel.from_pretrained(
-        folder, add_pooling_layer=False, attn_implementation=attention, **changes
+    # Weights that were published in half precision are trained in float32 like all others.
+    encoder: PreTrainedModel
+    encoder, report = AutoModel.from_pretrained(
+        folder,
+        add_pooling_layer=False,
+        attn_implementation=attention,
+        dtype=torch.float32,
+        output_loading_info=True,
+        **changes,
     )
+    if absent := sorted(report["missing_keys"]):
+        raise BadInput(
+            f"{folder}/model.safetensors lacks {preview(absent, 3)}; it is not a whole encoder, save it again"
+        )
     return encoder

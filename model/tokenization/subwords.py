@@ -10,6 +10,7 @@ from model.errors import BadInput
 from model.tokenization.base import Encoded
 from model.types import Text
 
+UNKNOWN_TOKENS = ("[UNK]", "<unk>")
 PADDING_TOKENS = ("[PAD]", "<pad>", "<|endoftext|>")
 # A vocabulary file that was not found leaves a tokenizer with its special tokens only, and no error: every
 # character becomes [UNK]. No real vocabulary is this small.
@@ -21,6 +22,8 @@ class SubwordTokenizer:
 
     def __init__(self, engine: Engine, *, padding_id: int) -> None:
         self._engine = engine
+        self.vocabulary_size = engine.get_vocab_size()
+        self.unknown_id = next((i for token in UNKNOWN_TOKENS if (i := engine.token_to_id(token)) is not None), None)
         self.padding = {"input_ids": padding_id, "attention_mask": 0, "token_type_ids": 0}
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:

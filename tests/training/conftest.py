@@ -1,5 +1,6 @@
 """Small real things to train on: a snapshot of made-up reviews, and a tiny BERT that knows their characters."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -70,3 +71,42 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def hierarchical(samples: list[Sample]) -> tuple[list[Sample], Taxonomy]:
+    """The reviews under paths of two levels: what they are about, and whether they praise it."""
+    filed = []
+    for sample in samples:
+        place = next(place for place in PLACES if place in sample.text)
+        filed.append(replace(sample, labels=(f"{place}-{sample.labels[0]}",)))
+    paths = sorted({sample.labels[0] for sample in filed})
+    return filed, Taxonomy(Task.HIERARCHICAL, tuple(paths), level_sep="-")
+
+
+def pairs(samples: list[Sample]) -> tuple[list[Sample], Taxonomy]:
+    """Questions about a place, with a review that answers them or is about another place."""
+    asked = []
+    for number, sample in enumerate(samples):
+        place = next(place for place in PLACES if place in sample.text)
+        other = PLACES[(PLACES.index(place) + 1) % len(PLACES)]
+        question = f"{other if number % 2 else place}好？"
+        identity = sample_id(question, sample.text)
+        labels = ("无关" if number % 2 else "相关",)
+        asked.append(Sample(identity, question, sample.text, labels, sample.split))
+    return sorted(asked, key=lambda sample: sample.id), Taxonomy(Task.SINGLE, ("相关", "无关"))
+
+
+@pytest.fixture(scope="session", params=["single", "multi", "hierarchical", "pair"])
+def any_snapshot(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    snapshot: Snapshot,
+    multi_snapshot: Snapshot,
+) -> Snapshot:
+    """One snapshot of every kind of task."""
+    if request.param in ("single", "multi"):
+        return snapshot if request.param == "single" else multi_snapshot
+    make = hierarchical if request.param == "hierarchical" else pairs
+    samples, taxonomy = make(list(snapshot.samples()))
+    folder = tmp_path_factory.mktemp("snapshots")
+    return write_snapshot(samples, taxonomy=taxonomy, normaliser=Normaliser(), folder=folder)

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import vstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from model.errors import BadRun, BadSnapshot
+from model.errors import BadInput, BadRun, BadSnapshot
 from model.run import open_run
 from model.snapshot import Snapshot, write_snapshot
 from model.tokenization import ngrams
@@ -59,8 +59,9 @@ def test_one_class_is_refused(snapshot: Snapshot, tmp_path: Path) -> None:
     one_class = write_snapshot(
         praise, taxonomy=Taxonomy(Task.SINGLE, ("好评",)), normaliser=snapshot.normaliser, folder=tmp_path
     )
-    with pytest.raises(BadSnapshot, match="one class only"):
+    with pytest.raises(BadSnapshot, match="have the same labels"):
         train_linear(one_class, options=LinearOptions(), seed=0, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_finished_run_is_not_trained_over(snapshot: Snapshot, tmp_path: Path) -> None:
@@ -75,3 +76,21 @@ def test_a_model_is_not_judged_by_labels_it_does_not_know(
     train_linear(snapshot, options=LinearOptions(), seed=0, out=tmp_path / "run")
     with pytest.raises(BadRun, match="trained for other labels"):
         evaluate_path(tmp_path / "run", multi_snapshot, Split.TEST)
+
+
+def test_a_label_that_train_lacks_is_never_chosen(snapshot: Snapshot, tmp_path: Path) -> None:
+    wider = write_snapshot(
+        snapshot.samples(),
+        taxonomy=Taxonomy(Task.SINGLE, ("好评", "差评", "中评")),
+        normaliser=snapshot.normaliser,
+        folder=tmp_path,
+    )
+    run = train_linear(wider, options=LinearOptions(), seed=0, out=tmp_path / "run")
+    assert run.metrics["test"]["accuracy"] > 0.9
+    assert run.metrics["test"]["per_label"]["中评"]["support"] == 0
+
+
+def test_a_run_has_no_precisions(snapshot: Snapshot, tmp_path: Path) -> None:
+    train_linear(snapshot, options=LinearOptions(), seed=0, out=tmp_path / "run")
+    with pytest.raises(BadInput, match=r"--precision int8: .* is a run"):
+        evaluate_path(tmp_path / "run", snapshot, Split.TEST, precision="int8")

@@ -20,7 +20,7 @@ from training.baselines import LinearOptions, train_linear
 from training.evaluate import evaluate_path, load_classifier
 from training.export import export_run, why_refused
 from training.finetune import BertOptions, train_bert
-from training.loop import Options, Precision
+from training.loop import NumberFormat, Options
 
 PASSED = {
     "samples": 300,
@@ -33,7 +33,7 @@ PASSED = {
 
 @pytest.fixture(scope="module")
 def run(snapshot: Snapshot, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    loop = Options(epochs=3, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=Precision.FP32)
+    loop = Options(epochs=3, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=NumberFormat.FP32)
     options = BertOptions(init=str(tiny_bert), max_length=32, loop=loop)
     folder = tmp_path_factory.mktemp("runs")
     return train_bert(snapshot, options=options, seed=1, out=folder / "run", cache=folder)

@@ -1,19 +1,22 @@
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from model.architectures.bert import BertClassifier, Pooling
 from model.errors import BadInput, BadRun, BadSnapshot
+from model.files import read_json, write_json
 from model.run import open_run
 from model.snapshot import Snapshot, write_snapshot
 from model.types import Split
 from training.evaluate import evaluate_path, load_classifier
 from training.finetune import BertOptions, train_bert
-from training.loop import Options, Precision
+from training.loop import NumberFormat, Options
 
-LOOP = Options(epochs=2, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=Precision.FP32)
+LOOP = Options(epochs=2, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=NumberFormat.FP32)
 
 
 def options(start: Path, **changes: object) -> BertOptions:
@@ -98,3 +101,60 @@ def test_a_snapshot_without_dev_is_refused(snapshot: Snapshot, tiny_bert: Path, 
     )
     with pytest.raises(BadSnapshot, match="no dev samples"):
         train_bert(no_dev, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)
+    assert not (tmp_path / "run").exists()
+
+
+def changed_start(tiny_bert: Path, folder: Path, **config: object) -> Path:
+    """A copy of the start with other settings."""
+    shutil.copytree(tiny_bert, folder)
+    write_json(folder / "config.json", {**read_json(folder / "config.json"), **config})
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"model_type": "roberta"}, "is a roberta model, --arch bert needs an encoder of type bert"),
+        ({"is_decoder": True}, "is a bert decoder model"),
+        ({"hidden_act": "silu"}, "has hidden_act silu, which can't be exported"),
+        ({"max_position_embeddings": None}, "config.json is not that of a BERT"),
+        ({"vocab_size": 20}, "they don't belong together"),
+    ],
+)
+def test_a_start_that_can_not_be_used_is_refused_before_training(
+    config: dict[str, object], message: str, snapshot: Snapshot, tiny_bert: Path, tmp_path: Path
+) -> None:
+    start = changed_start(tiny_bert, tmp_path / "start", **config)
+    with pytest.raises(BadInput, match=message):
+        train_bert(snapshot, options=options(start), seed=1, out=tmp_path / "run", cache=tmp_path)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_start_with_weights_under_other_names_is_refused(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
+    start = changed_start(tiny_bert, tmp_path / "start")
+    weights = load_file(start / "model.safetensors")
+    save_file({name.replace("query", "q"): weight for name, weight in weights.items()}, start / "model.safetensors")
+    with pytest.raises(BadInput, match=r"lacks encoder\.layer\.0\.attention\.self\.query"):
+        train_bert(snapshot, options=options(start), seed=1, out=tmp_path / "run", cache=tmp_path)
+
+
+def test_a_start_in_half_precision_is_trained_in_float32(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
+    start = changed_start(tiny_bert, tmp_path / "start", dtype="float16")
+    weights = load_file(start / "model.safetensors")
+    save_file({name: weight.half() for name, weight in weights.items()}, start / "model.safetensors")
+    run = train_bert(snapshot, options=options(start), seed=1, out=tmp_path / "run", cache=tmp_path)
+    assert {weight.dtype for weight in load_classifier(run).state_dict().values()} == {torch.float32}
+    assert run.config["start"]["name"] == "start"
+
+
+def test_a_tokenizer_that_does_not_know_the_texts_is_refused(
+    multi_snapshot: Snapshot, tiny_bert: Path, tmp_path: Path
+) -> None:
+    foreign = write_snapshot(
+        (replace(sample, text=f"qwxz{number}") for number, sample in enumerate(multi_snapshot.samples())),
+        taxonomy=multi_snapshot.taxonomy,
+        normaliser=multi_snapshot.normaliser,
+        folder=tmp_path / "snapshots",
+    )
+    with pytest.raises(BadInput, match="of the texts' tokens are unknown"):
+        train_bert(foreign, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)

@@ -11,11 +11,11 @@ from model.snapshot import Snapshot
 from model.tokenization import load_tokenizer
 from model.types import Split
 from training.data import Dataset, load
-from training.loop import Diverged, Options, Precision, pick_precision, predict, train
+from training.loop import Diverged, NumberFormat, Options, pick_precision, predict, train
 
 OPTIONS = Options(
     epochs=3, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, checkpoint_every=4, patience=9,
-    precision=Precision.FP32,
+    precision=NumberFormat.FP32,
 )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def test_it_stops_when_dev_no_longer_gets_better(
 ) -> None:
     torch.manual_seed(5)
     classifier = BertClassifier.start(tiny_bert, n_labels=2, pooling=Pooling.MEAN)
-    options = Options(epochs=50, learning_rate=0.0, head_learning_rate=0.0, patience=3, precision=Precision.FP32)
+    options = Options(epochs=50, learning_rate=0.0, head_learning_rate=0.0, patience=3, precision=NumberFormat.FP32)
     progress = train(
         classifier,
         train_set=datasets[Split.TRAIN],
@@ -102,7 +102,7 @@ def test_it_stops_when_dev_no_longer_gets_better(
 def test_a_loss_that_is_no_number_is_told_with_its_step(
     tmp_path: Path, tiny_bert: Path, snapshot: Snapshot, datasets: dict[Split, Dataset]
 ) -> None:
-    options = Options(learning_rate=1e18, head_learning_rate=1e18, clip_norm=1e18, precision=Precision.FP32)
+    options = Options(learning_rate=1e18, head_learning_rate=1e18, clip_norm=1e18, precision=NumberFormat.FP32)
     with pytest.raises(Diverged, match=r"at step \d+; lower --learning-rate"):
         train_tiny(tiny_bert, snapshot, datasets, tmp_path, options)
 
@@ -124,7 +124,7 @@ def test_options_out_of_range_are_named() -> None:
 
 def test_bf16_is_chosen_only_where_the_processor_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = torch.device("cpu")
-    for has_it, expected in ((True, Precision.BF16), (False, Precision.FP32)):
+    for has_it, expected in ((True, NumberFormat.BF16), (False, NumberFormat.FP32)):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda has_it=has_it: has_it)
-        assert pick_precision(Precision.AUTO, cpu) is expected
-    assert pick_precision(Precision.FP32, cpu) is Precision.FP32
+        assert pick_precision(NumberFormat.AUTO, cpu) is expected
+    assert pick_precision(NumberFormat.FP32, cpu) is NumberFormat.FP32

@@ -16,7 +16,7 @@ from training.pretrained import resolve
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return resolve("offline", cache=tmp_path_factory.mktemp("pretrained"))
+    return resolve("offline", cache=tmp_path_factory.mktemp("pretrained")).folder
 
 
 def test_blocks_of_four_bits_hold_low_nibbles_first() -> None:

@@ -1,0 +1,38 @@
+"""What all our ONNX models have in common: operator sets, file version, one file, checked before it is written."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 20
+CONTRIB = "com.microsoft"  # onnxruntime's own operators
+IR_VERSION = 10  # what every onnxruntime since 1.18 reads
+
+
+def make_model(
+    nodes: Sequence[onnx.NodeProto],
+    *,
+    inputs: Mapping[str, int],
+    n_labels: int,
+    constants: Mapping[str, NDArray[np.generic]],
+) -> onnx.ModelProto:
+    """A model of `inputs` (name → tensor type), each (batch, length), and one output, `logits` (batch, n_labels)."""
+    graph = helper.make_graph(
+        list(nodes),
+        "classifier",
+        [helper.make_tensor_value_info(name, kind, ["batch", "length"]) for name, kind in inputs.items()],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", n_labels])],
+        [numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="wenlei")
+
+
+def save(model: onnx.ModelProto, path: Path) -> None:
+    """Check the graph and write it as one file."""
+    onnx.checker.check_model(model)
+    onnx.save_model(model, path)
