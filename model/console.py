@@ -25,8 +25,9 @@ def emit(result: Mapping[str, Any], *, as_json: bool, render: Callable[[Console]
     """Print `result`: as one line of JSON, by `render`, or as a plain table of its keys."""
     if as_json:
         sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+        sys.stdout.flush()  # a server's reader waits for this line, not for the server's end
         return
-    console = Console()
+    console = Console(markup=False, emoji=False)  # texts and labels are shown as they are, [brackets] and :colons: too
     if render:
         render(console)
         return

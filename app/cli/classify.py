@@ -2,9 +2,11 @@
 
 import json
 import sys
+import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -48,13 +50,11 @@ def classify(
     opened = open_bundle(settings.bundles[0])
     normaliser = opened.manifest.normaliser
     if file:
-        total = sum(1 for _ in read_lines(file, normaliser))
-        if not total:
-            raise BadInput(f"{file} holds no texts; write one a line")
-        classifier = load_classifier(opened, settings)
-        found = classify_lines(classifier, read_lines(file, normaliser), top_k=top_k, workers=settings.workers)
-        tracked = track(found, "分类 | classifying", total)
-        _write_json(classifier, tracked) if as_json else _write_lines(read_lines(file, normaliser), tracked)
+        with _checked(read_lines(file, normaliser)) as (lines, total):
+            classifier = load_classifier(opened, settings)
+            found = classify_lines(classifier, lines, top_k=top_k, workers=settings.workers)
+            tracked = track(found, "分类 | classifying", total)
+            _write_json(classifier, tracked) if as_json else _write_lines(tracked)
     elif texts:
         inputs = [
             normal_text(Text(text), normaliser, where=f"text {number}") for number, text in enumerate(texts, start=1)
@@ -69,11 +69,13 @@ def classify(
 
 
 def read_lines(path: Path, normaliser: Normaliser) -> Iterator[Text]:
-    """The lines of `path`, normalised, in flat memory.
+    """The lines of `path`, which may be a pipe, normalised, in flat memory.
 
     Raises:
         BadText: one of them is empty, too long, or not UTF-8; the message gives its number.
+        BadInput: there are none.
     """
+    number = 0
     with path.open("rb") as stream:
         for number, raw in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), start=1):
             where = f"{path} line {number}"
@@ -84,42 +86,66 @@ def read_lines(path: Path, normaliser: Normaliser) -> Iterator[Text]:
             except UnicodeDecodeError as error:
                 raise BadText(f"{where}: byte {error.start + 1} is not UTF-8; convert the file to UTF-8") from None
             yield normal_text(Text(line.rstrip("\r\n")), normaliser, where=where)
+    if not number:
+        raise BadInput(f"{path} holds no texts; write one a line")
 
 
-def classify_lines(classifier: Classifier, lines: Iterator[Text], *, top_k: int, workers: int) -> Iterator[Prediction]:
-    """One prediction a line, in order; `workers` threads run chunks of lines at a time."""
-    running: deque[Future[list[Prediction]]] = deque()
+def classify_lines(
+    classifier: Classifier, lines: Iterator[Text], *, top_k: int, workers: int
+) -> Iterator[tuple[Text, Prediction]]:
+    """Every line with its prediction, in order; `workers` threads run chunks of lines at a time."""
+
+    def label(chunk: list[Text]) -> list[tuple[Text, Prediction]]:
+        return list(zip(chunk, run(classifier, chunk, top_k=top_k), strict=True))
+
+    running: deque[Future[list[tuple[Text, Prediction]]]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         while chunk := list(islice(lines, CHUNK)):
-            running.append(pool.submit(run, classifier, chunk, top_k=top_k))
+            running.append(pool.submit(label, chunk))
             if len(running) > workers:
                 yield from running.popleft().result()
         while running:
             yield from running.popleft().result()
 
 
-def _write_json(classifier: Classifier, predictions: Iterator[Prediction]) -> None:
+@contextmanager
+def _checked(lines: Iterator[Text]) -> Iterator[tuple[Iterator[Text], int]]:
+    """`lines` once all of them have been read, and their number; a file keeps them, as they may come from a pipe."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as kept:
+        total = 0
+        for line in lines:
+            kept.write(f"{line.text}\n")  # no normal text holds a line end
+            total += 1
+        kept.seek(0)
+        yield (Text(line.removesuffix("\n")) for line in kept), total
+
+
+def _write_json(classifier: Classifier, answered: Iterable[tuple[Text, Prediction]]) -> None:
     """One JSON object, written as it comes: a file may hold more lines than memory holds answers."""
     frame = json.dumps(answer(classifier.name, classifier.version, []), ensure_ascii=False)
     sys.stdout.write(frame.removesuffix("]}"))
-    for number, prediction in enumerate(predictions):
+    for number, (_, prediction) in enumerate(answered):
         separator = ", " if number else ""
         sys.stdout.write(separator + json.dumps(results([prediction])[0], ensure_ascii=False))
     sys.stdout.write("]}\n")
 
 
-def _write_lines(lines: Iterator[Text], predictions: Iterator[Prediction]) -> None:
-    """Label, score and text, separated by tabs."""
-    for line, prediction in zip(lines, predictions, strict=True):
-        sys.stdout.write(f"{_label(prediction)}\t{prediction.score:.4f}\t{line.text}\n")
+def _write_lines(answered: Iterable[tuple[Text, Prediction]]) -> None:
+    """Labels, scores and text, separated by tabs."""
+    for line, prediction in answered:
+        sys.stdout.write(f"{_labels(prediction, '|')}\t{_scores(prediction, '|')}\t{line.text}\n")
 
 
 def _table(texts: Sequence[str], predictions: Sequence[Prediction]) -> Table:
     table = Table("文本 | text", "标签 | label", "置信度 | score")
     for text, prediction in zip(texts, predictions, strict=True):
-        table.add_row(text, _label(prediction), "\n".join(f"{score:.4f}" for _, score in prediction.labels))
+        table.add_row(text, _labels(prediction, "\n"), _scores(prediction, "\n"))
     return table
 
 
-def _label(prediction: Prediction) -> str:
-    return "拒识 | abstained" if prediction.abstained else "\n".join(label for label, _ in prediction.labels)
+def _labels(prediction: Prediction, separator: str) -> str:
+    return "拒识 | abstained" if prediction.abstained else separator.join(label for label, _ in prediction.labels)
+
+
+def _scores(prediction: Prediction, separator: str) -> str:
+    return separator.join(f"{score:.4f}" for _, score in prediction.labels)

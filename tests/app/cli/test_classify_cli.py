@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from app.api.schemas import ClassifyResponse
 from app.cli import classify as module
 from app.cli import main
+from model import console
 from model.bundle import Bundle
 from model.runtime.base import classify
 from model.runtime.onnx import OnnxClassifier
@@ -41,6 +43,15 @@ def test_people_get_a_table(capsys: pytest.CaptureFixture[str], bundle: Bundle) 
     assert "评" in out
 
 
+@pytest.mark.parametrize("text", ["[doge]房间干净", "房间[/b]干净", "[bold]好[/bold]:heart:"])
+def test_what_looks_like_markup_is_shown_as_it_was_written(
+    capsys: pytest.CaptureFixture[str], bundle: Bundle, text: str
+) -> None:
+    code, out, _ = run(capsys, "--bundle", str(bundle.path), text)
+    assert code == 0
+    assert text in out
+
+
 @pytest.mark.parametrize("workers", ["1", "3"])
 def test_a_file_is_answered_line_by_line_in_its_order(
     capsys: pytest.CaptureFixture[str],
@@ -50,6 +61,7 @@ def test_a_file_is_answered_line_by_line_in_its_order(
     workers: str,
 ) -> None:
     monkeypatch.setattr(module, "CHUNK", 7)
+    monkeypatch.setattr(console, "LOG_SECONDS", 0.0)
     monkeypatch.setenv("WENLEI_WORKERS", workers)
     lines = ["好坏快慢"[row % 4] * (row % 50 + 1) for row in range(100)]
     file = tmp_path / "texts.txt"
@@ -117,3 +129,27 @@ def test_json_from_a_file_is_one_object(capsys: pytest.CaptureFixture[str], bund
     _, out, _ = run(capsys, "--bundle", str(bundle.path), "--file", str(file), "--json")
     assert set(json.loads(out)) == {"model", "results"}
     assert out.count("\n") == 1
+
+
+def test_several_labels_of_a_line_stay_on_its_line(
+    capsys: pytest.CaptureFixture[str], bundle: Bundle, tmp_path: Path
+) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_text("房间[很]干净\n太吵\n")
+    _, out, _ = run(capsys, "--bundle", str(bundle.path), "--file", str(file), "--top-k", "2")
+    labels, scores, texts = zip(*(line.split("\t") for line in out.splitlines()), strict=True)
+    assert texts == ("房间[很]干净", "太吵")
+    assert [sorted(both.split("|")) for both in labels] == [["好评", "差评"]] * 2
+    assert [sum(map(float, both.split("|"))) for both in scores] == pytest.approx([1, 1], abs=1e-3)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_lines_may_come_from_a_pipe(capsys: pytest.CaptureFixture[str], bundle: Bundle, options: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, "房间很干净\n太吵\n".encode())
+    os.close(writer)
+    code, out, _ = run(capsys, "--bundle", str(bundle.path), "--file", f"/dev/fd/{reader}", *options)
+    os.close(reader)
+    assert code == 0
+    answered = json.loads(out)["results"] if options else out.splitlines()
+    assert len(answered) == 2
