@@ -10,7 +10,7 @@ from rich.table import Table
 from app.cli.classify import read_lines
 from app.settings import load_settings
 from model.bundle import open_bundle
-from model.console import JsonFlag, emit, progress
+from model.console import JsonFlag, emit
 from model.errors import BadInput
 from model.runtime.bench import BATCH, Report
 from model.runtime.bench import bench as measure
@@ -21,7 +21,9 @@ def bench(
     file: Annotated[
         Path | None, typer.Option(help="用此文件的文本测量，每行一条 | measure on these texts, one a line")
     ] = None,
-    tokens: Annotated[int, typer.Option(min=1, help="每条文本的词元数 | tokens of a text")] = 32,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, help="自造文本的词元数，默认 32 | tokens of a made-up text, by default 32")
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, max=64, help="推理线程数 | threads of a session")] = 1,
     runs: Annotated[int, typer.Option(min=1, help="测量轮数 | rounds to measure")] = 200,
     as_json: JsonFlag = False,
@@ -31,9 +33,8 @@ def bench(
     if not settings.bundles:
         raise BadInput("no model given; name the folder of a bundle with --bundle")
     opened = open_bundle(settings.bundles[0])
-    with progress("测量 | measuring", runs) as advance:
-        texts = list(read_lines(file, opened.manifest.normaliser)) if file else None
-        report = measure(opened, texts=texts, tokens=tokens, threads=threads, runs=runs, advance=advance)
+    texts = list(read_lines(file, opened.manifest.normaliser)) if file else None
+    report = measure(opened, texts=texts, tokens=tokens, threads=threads, runs=runs)
     emit(report.to_json(), as_json=as_json, render=lambda console: _show(console, report))
 
 

@@ -5,7 +5,7 @@ slows them alike; figures are medians over the rounds.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from model.bundle import Bundle
+from model.console import progress
 from model.errors import BadInput
 from model.run import describe_environment
 from model.runtime.onnx import OnnxClassifier, load_engine
@@ -26,6 +27,8 @@ CHARACTERS = (
     "看起发当没成只如事把还用第样道想作种开美总从无情己面最女但现前些所同日手又行意动方期它头经长儿回位分爱老因很给名法间知世"
     "什两次使身者被高已亲其进此话常与活正感"
 )
+TOKENS = 32  # of a made-up text, if the model reads so many
+MADE_UP_TEXTS = 64
 BATCH = 16  # texts of the throughput figure
 WARM_UP_ROUNDS = 5
 
@@ -64,21 +67,19 @@ def bench(
     bundle: Bundle,
     *,
     texts: Sequence[Text] | None = None,
-    tokens: int = 32,
+    tokens: int | None = None,
     threads: int = 1,
     runs: int = 200,
-    advance: Callable[[float], None] | None = None,
 ) -> Report:
     """Measure all precisions of `bundle` on `texts`, or on made-up ones of `tokens` tokens.
-
-    `advance` is told of every round.
 
     Raises:
         BadInput: the model does not read so many tokens.
         BadText: one of the texts is empty, too long, or not text.
     """
     longest = bundle.manifest.max_length or MAX_TEXT_CHARS
-    if not 3 <= tokens <= longest:
+    tokens = min(TOKENS, longest) if tokens is None else tokens
+    if not texts and not 3 <= tokens <= longest:
         raise BadInput(f"--tokens {tokens}: the model reads 3 to {longest}")
     load_engine("cpu")  # its own memory is nobody's in particular
     classifiers, memory = {}, {}
@@ -89,26 +90,14 @@ def bench(
         after = _resident_mib()
         memory[precision] = None if before is None or after is None else round(after - before, 1)
     first = next(iter(classifiers.values()))
-    texts = texts or made_up_texts(first, tokens, count=64)
+    texts = texts or made_up_texts(first, tokens, count=MADE_UP_TEXTS)
     encoded = first.encode(texts)
     encoding = [_seconds(partial(first.encode, [text])) for text in texts]
-
-    def rounds(batches: list[list[Encoded]], count: int) -> dict[str, list[float]]:
-        times: dict[str, list[float]] = {precision: [] for precision in classifiers}
-        for number in range(WARM_UP_ROUNDS + count):
-            batch = batches[number % len(batches)]
-            for precision, classifier in classifiers.items():
-                seconds = _seconds(partial(classifier.logits, batch))
-                if number >= WARM_UP_ROUNDS:
-                    times[precision].append(seconds)
-            if advance and number >= WARM_UP_ROUNDS:
-                advance(1)
-        return times
-
-    single = rounds([[item] for item in encoded], runs)
     by_length = sorted(encoded, key=lambda item: item.length)
     batches = [by_length[at : at + BATCH] for at in range(0, len(by_length), BATCH)]
-    batched = rounds(batches, len(batches))
+    with progress("测量 | measuring", runs + len(batches)) as advance:
+        single = _run_in_turn(classifiers, [[item] for item in encoded], runs, advance)
+        batched = _run_in_turn(classifiers, batches, len(batches), advance)
     return Report(
         bundle=bundle.manifest.name,
         version=bundle.version,
@@ -145,6 +134,25 @@ def made_up_texts(classifier: OnnxClassifier, tokens: int, *, count: int) -> lis
             text = text[:-1]
         texts.append(Text(text))
     return texts
+
+
+def _run_in_turn(
+    classifiers: Mapping[str, OnnxClassifier],
+    batches: Sequence[Sequence[Encoded]],
+    rounds: int,
+    advance: Callable[[float], None],
+) -> dict[str, list[float]]:
+    """Seconds of every round for every precision, after a few rounds that do not count."""
+    times: dict[str, list[float]] = {precision: [] for precision in classifiers}
+    for number in range(-WARM_UP_ROUNDS, rounds):
+        batch = batches[number % len(batches)]
+        for precision, classifier in classifiers.items():
+            seconds = _seconds(partial(classifier.logits, batch))
+            if number >= 0:
+                times[precision].append(seconds)
+        if number >= 0:
+            advance(1)
+    return times
 
 
 def _seconds(call: Callable[[], object]) -> float:
