@@ -9,8 +9,8 @@ import logging
 import math
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -155,12 +155,12 @@ class Scheduler:
         try:
             request.encoded = self.classifier.encode(request.texts)
         except Exception as error:
-            self._fail([request], error, running=[request] * len(request.texts))
+            self._fail({request: len(request.texts)}, error)
             return
         request.logits = [np.empty(0, np.float32)] * len(request.texts)
         with self._changed:
             if request.over:
-                self._release([request] * len(request.texts))
+                self._release({request: len(request.texts)})
                 return
             self._waiting += [_Waiting(request, row, item.length) for row, item in enumerate(request.encoded)]
             self._changed.notify(len(self._waiting) - 1)  # this worker takes a share itself
@@ -183,20 +183,20 @@ class Scheduler:
         return batch
 
     def _run(self, batch: list[_Waiting]) -> None:
-        requests = [item.request for item in batch]
+        places = Counter(item.request for item in batch)
         started = time.perf_counter()
         try:
             logits = self.classifier.logits([item.request.encoded[item.row] for item in batch])
             for item, row in zip(batch, logits, strict=True):
                 item.request.logits[item.row] = row
         except Exception as error:
-            self._fail(requests, error, running=requests)
+            self._fail(places, error)
             return
         speed = len(batch) / (time.perf_counter() - started)
         with self._changed:
             self._texts_per_second += SMOOTHING * (speed - self._texts_per_second)
-            self._release(requests)
-            finished = [request for request in dict.fromkeys(requests) if not request.held and not request.over]
+            self._release(places)
+            finished = [request for request in places if not request.held and not request.over]
         for request in finished:
             self._answer(request)
         if self._on_batch:
@@ -210,37 +210,36 @@ class Scheduler:
                 truncated=[item.truncated for item in request.encoded],
             )
         except Exception as error:
-            self._fail([request], error, running=[])
+            self._fail({request: 0}, error)
             return
         _tell(request.answer, request.answer.set_result, predictions)
 
-    def _fail(self, requests: list[_Request], error: Exception, *, running: list[_Request]) -> None:
-        """Answer `requests` with `error`; the places of those that were `running` are free again."""
+    def _fail(self, places: Mapping[_Request, int], error: Exception) -> None:
+        """Answer the requests with `error`, and give back the places of their texts that were running."""
         if not isinstance(error, WenleiError):
             log.error("the engine failed", exc_info=error)
         with self._changed:
-            self._release(running)
-        for request in dict.fromkeys(requests):
+            self._release(places)
+        for request in places:
             _tell(request.answer, request.answer.set_exception, error)
-        self._give_up(requests)
+        self._give_up(places)
 
-    def _give_up(self, requests: list[_Request]) -> None:
+    def _give_up(self, requests: Iterable[_Request]) -> None:
         """Nobody waits for `requests` any more: take what has not begun out of the queue."""
         with self._changed:
-            for request in dict.fromkeys(requests):
+            for request in requests:
                 request.over = True
                 if request in self._arrived:
                     self._arrived.remove(request)
-                    self._release([request] * request.held)
-            left = [item for item in self._waiting if item.request.over]
+                    self._release({request: request.held})
+            self._release(Counter(item.request for item in self._waiting if item.request.over))
             self._waiting = [item for item in self._waiting if not item.request.over]
-            self._release([item.request for item in left])
 
-    def _release(self, places: list[_Request]) -> None:
-        """Give back one place for each; the caller holds the lock."""
-        self._held -= len(places)
-        for request in places:
-            request.held -= 1
+    def _release(self, places: Mapping[_Request, int]) -> None:
+        """Give back so many places of each; the caller holds the lock."""
+        for request, number in places.items():
+            self._held -= number
+            request.held -= number
 
 
 def _tell(answer: asyncio.Future[Any], setter: Callable[[Any], None], value: object) -> None:

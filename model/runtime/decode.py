@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from model.errors import BadLogits
-from model.metrics import DEFAULT_THRESHOLD, activate, predicted_matrix
+from model.metrics import activate, predicted_matrix
 from model.types import Activation, FloatArray, LabelScore, Prediction, Taxonomy
 
 
@@ -62,10 +62,6 @@ class Decoder:
                 scores, order.tolist(), counts, sure.tolist(), cut, strict=True
             )
         ]
-
-    def threshold(self, label: str) -> float:
-        """The score from which `label` is accepted where a text may carry several."""
-        return self.thresholds.get(label, DEFAULT_THRESHOLD)
 
     def _best(self, scores: FloatArray, indices: Sequence[int]) -> tuple[LabelScore, ...]:
         return tuple(LabelScore(self.taxonomy.labels[index], float(scores[index])) for index in indices)

@@ -91,10 +91,8 @@ class OnnxClassifier:
 
 
 def default_precision(bundle: Bundle, device: Device) -> str:
-    """The bundle's smallest precision on the CPU; on CUDA, which has no kernels for the int8 one, the float one."""
-    if device == "cpu":
-        return bundle.smallest_precision
-    return "fp16" if "fp16" in bundle.manifest.onnx else "fp32"
+    """The bundle's smallest precision on the CPU; on CUDA, which has no kernels for the int8 one, fp32."""
+    return bundle.smallest_precision if device == "cpu" else "fp32"
 
 
 def open_session(path: Path, *, device: Device, threads: int) -> Any:
