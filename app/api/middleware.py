@@ -4,6 +4,8 @@ import asyncio
 import re
 import time
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -11,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.api.metrics import Metrics
 from app.api.responses import error_response
 from app.errors import BodyTooLarge, SlowBody
+from model.errors import Overloaded
 
 log = structlog.get_logger("wenlei.access")
 
@@ -22,6 +25,8 @@ BODY_SECONDS = 30.0
 # How much more than the limit is read and thrown away, so that the client hears the answer before it has to
 # stop sending; whoever sends more than that is cut off.
 DRAIN_BYTES = 64 << 20
+# Of all requests under way: bodies take memory before there is anything to queue.
+BYTES_UNDER_WAY = 64 << 20
 
 
 class Observe:
@@ -70,43 +75,71 @@ class Observe:
 
 
 class LimitBody:
-    """Reads the body before anything else; a larger one than the limit is answered with 413, and read all the same."""
+    """Reads the body before anything else.
+
+    One that is larger than the limit, or for which there is no room beside the others, is read to its end without
+    being kept, so that the client hears why it was refused.
+    """
 
     def __init__(self, app: ASGIApp, *, max_bytes: int) -> None:
         self.app = app
         self.max_bytes = max_bytes
+        self._room = max(BYTES_UNDER_WAY, max_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not _has_body(scope):
             await self.app(scope, receive, send)
             return
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await self._read(receive)
-        except TimeoutError:
-            error = SlowBody(f"the body did not arrive within {BODY_SECONDS:.0f} seconds; check Content-Length")
-            await _refuse(error, scope, receive, send)
-        except BodyTooLarge as error:
-            await _refuse(error, scope, receive, send)
-        else:
-            if body is not None:
-                await self.app(scope, _once(body, receive), send)
+        with self._share() as take:
+            try:
+                async with asyncio.timeout(BODY_SECONDS):
+                    body = await self._read(receive, take)
+            except TimeoutError:
+                error = SlowBody(f"the body did not arrive within {BODY_SECONDS:.0f} seconds; check Content-Length")
+                await _refuse(error, scope, receive, send)
+            except (BodyTooLarge, Overloaded) as error:
+                await _refuse(error, scope, receive, send)
+            else:
+                if body is not None:
+                    await self.app(scope, _once(body, receive), send)
 
-    async def _read(self, receive: Receive) -> bytes | None:
+    @contextmanager
+    def _share(self) -> Iterator[Callable[[int], bool]]:
+        """The block gets a function that takes so many bytes if there is room; its end gives them back."""
+        taken = 0
+
+        def take(size: int) -> bool:
+            nonlocal taken
+            if size > self._room:
+                return False
+            self._room -= size
+            taken += size
+            return True
+
+        try:
+            yield take
+        finally:
+            self._room += taken
+
+    async def _read(self, receive: Receive, take: Callable[[int], bool]) -> bytes | None:
         """The body, or None when the client went away before its end."""
         chunks: list[bytes] = []
-        size, more = 0, True
+        size, more, fits = 0, True, True
         while more and size <= self.max_bytes + DRAIN_BYTES:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return None
-            size += len(message.get("body", b""))
+            chunk = message.get("body", b"")
+            size += len(chunk)
             more = message.get("more_body", False)
-            if size <= self.max_bytes:
-                chunks.append(message.get("body", b""))
+            fits = fits and size <= self.max_bytes and take(len(chunk))
+            if fits:
+                chunks.append(chunk)
         if size > self.max_bytes:
             limit = self.max_bytes / (1 << 20)
             raise BodyTooLarge(f"the body is larger than {limit:g} MiB; send the texts in several requests")
+        if not fits:
+            raise Overloaded("the bodies of other requests fill the memory set aside for them", retry_after=1.0)
         return b"".join(chunks)
 
 

@@ -138,6 +138,23 @@ def test_a_full_queue_answers_503_at_once_and_recovers() -> None:
         assert server.client.post("/v1/classify", content=GOOD).status_code == 200
 
 
+def test_a_body_without_room_beside_the_others_is_refused_until_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(middleware, "BYTES_UNDER_WAY", LIMIT)
+    large, small = (json.dumps({"texts": ["好" * size]}, ensure_ascii=False).encode() for size in (20_000, 3000))
+    gate = threading.Event()
+    with serving_double(gate) as server, ThreadPoolExecutor(1) as pool:
+        held = pool.submit(server.client.post, "/v1/classify", content=large)
+        until(lambda: depth(server) == 1)
+        refused = server.raw(post("Transfer-Encoding: chunked", chunked(small, size=100)))
+        assert refused.startswith(b"HTTP/1.1 503")
+        assert b"overloaded" in refused
+        assert b"retry-after: 1" in refused
+        gate.set()
+        assert held.result().status_code == 200
+        assert server.client.post("/v1/classify", content=small).status_code == 200
+        assert server.client.post("/v1/classify", content=large).status_code == 200
+
+
 def test_a_client_that_hangs_up_gives_its_places_back() -> None:
     gate = threading.Event()
     with serving_double(gate, workers=1) as server:
