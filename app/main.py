@@ -17,10 +17,10 @@ from app.settings import Settings
 from model.errors import WenleiError
 
 
-def create_app(settings: Settings, *, on_failure: Callable[[], None] | None = None) -> FastAPI:
+def create_app(settings: Settings, *, on_loaded: Callable[[], None] | None = None) -> FastAPI:
     """The application. It answers /health/live at once and loads its models meanwhile.
 
-    `on_failure` is called when they can't be loaded; `app.state.registry.error` then says why.
+    `on_loaded` is called when they are there, or can't be loaded: then `app.state.registry.error` says why.
     """
     figures = Metrics()
     registry = Registry(on_batch=figures.batch)
@@ -30,8 +30,8 @@ def create_app(settings: Settings, *, on_failure: Callable[[], None] | None = No
             await registry.load(settings)
         except Exception as error:
             registry.error = error
-            if on_failure:
-                on_failure()
+        if on_loaded:
+            on_loaded()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

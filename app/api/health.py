@@ -21,8 +21,7 @@ async def ready(request: Request) -> Response:
     """Answers 503 until every model is loaded and warm."""
     registry: Registry = request.app.state.registry
     registry.check_ready()
-    models = [{"name": served.name, "version": served.version} for served in registry.models()]
-    return json_response({"status": "ready", "models": models})
+    return json_response({"status": "ready", "models": registry.names()})
 
 
 @router.get("/metrics", summary="Prometheus 指标 | Figures for Prometheus")

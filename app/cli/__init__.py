@@ -4,6 +4,7 @@ Only the command that is called is imported; training's are found through entry 
 no torch to show its help.
 """
 
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -28,7 +29,8 @@ GROUPS = {"library": "标准样本库：导入、快照 | the standard-sample li
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit: 0, or 2 after one line on stderr that says what is wrong, or 130."""
+    """Run the command line and exit: 0, or 2 after one line on stderr that says what is wrong, or 130, or 143."""
+    signal.signal(signal.SIGTERM, _terminate)
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         build(given)(given, prog_name="wenlei")
@@ -103,6 +105,11 @@ def _root(
 
 def _not_called() -> None:
     """Stands for a command in the list of commands."""
+
+
+def _terminate(*_: object) -> None:
+    """End as after an error, so that half-written folders are removed."""
+    sys.exit(128 + signal.SIGTERM)
 
 
 def _debug() -> bool:

@@ -12,7 +12,7 @@ import uvicorn
 from app.api.logging import configure_logging
 from app.main import create_app
 from app.settings import load_settings
-from model.console import say
+from model.console import JsonFlag, emit, say
 from model.errors import BadInput
 
 BACKLOG = 2048  # connections that the kernel keeps while we are busy
@@ -31,8 +31,12 @@ def serve(
         str | None, typer.Option(help="精度（fp32、int8） | precision, by default the smallest")
     ] = None,
     device: Annotated[str | None, typer.Option(help="设备（cpu、cuda） | device, by default cpu")] = None,
+    as_json: JsonFlag = False,
 ) -> None:
-    """Take the port first, so that a wrong one is known before models are loaded; then serve until told to stop."""
+    """Take the port first, so that a wrong one is known before models are loaded; then serve until told to stop.
+
+    The address is shown once the models are there.
+    """
     settings = load_settings(
         bundles=bundle and tuple(bundle), host=host, port=port, workers=workers, precision=precision, device=device
     )
@@ -42,10 +46,14 @@ def serve(
     configure_logging(settings.log_level)
     server: uvicorn.Server
 
-    def stop() -> None:
-        server.should_exit = True
+    def greet_or_stop() -> None:
+        if app.state.registry.error:
+            server.should_exit = True
+            return
+        ready = {"url": _url(listener), "models": app.state.registry.names()}
+        emit(ready, as_json=as_json, render=lambda _: _greet(listener))
 
-    app = create_app(settings, on_failure=stop)
+    app = create_app(settings, on_loaded=greet_or_stop)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -58,7 +66,6 @@ def serve(
             timeout_graceful_shutdown=DRAIN_SECONDS,
         )
     )
-    _greet(listener)
     server.run(sockets=[listener])
     if app.state.registry.error:
         raise app.state.registry.error
@@ -90,13 +97,17 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _greet(listener: socket.socket) -> None:
+def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    say(f"http://{shown}:{port}  （Ctrl+C 停止 | stops it）  /docs  /metrics")
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _greet(listener: socket.socket) -> None:
+    url = _url(listener)
+    say(f"{url}  （Ctrl+C 停止 | stops it）  /docs  /metrics")
     say(
-        f"curl http://{shown}:{port}/v1/classify -H 'Content-Type: application/json' "
+        f"curl {url}/v1/classify -H 'Content-Type: application/json' "
         """-d '{"texts": ["房间很干净，服务也周到。"]}'"""
     )
-    if not ipaddress.ip_address(host).is_loopback:
+    if not ipaddress.ip_address(listener.getsockname()[0]).is_loopback:
         say("注意：其他机器也能访问，且无需密钥 | careful: other machines can reach it, and no key is needed")

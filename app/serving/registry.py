@@ -68,6 +68,10 @@ class Registry:
         """All models, the default one first."""
         return list(self._models.values())
 
+    def names(self) -> list[dict[str, str]]:
+        """Name and version of every model, the default one first."""
+        return [{"name": served.name, "version": served.version} for served in self._models.values()]
+
     async def load(self, settings: Settings) -> None:
         """Load and warm the settings' bundles, off the event loop.
 

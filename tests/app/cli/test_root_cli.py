@@ -5,16 +5,17 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from importlib.metadata import EntryPoint, version
 from pathlib import Path
 
 import httpx
 import pytest
+import typer
 
 import app.cli
-from app.cli import COMMANDS, GROUPS, main
+from app.cli import COMMANDS, GROUPS, build, main
 from model.bundle import Bundle
+from model.files import staging_folder
 from tests.bundles import tiny_bundle
 
 WENLEI = [sys.executable, "-c", "from app.cli import main; main()"]
@@ -104,6 +105,30 @@ def test_an_interrupt_is_exit_code_130(capsys: pytest.CaptureFixture[str], monke
     assert run(capsys, "x")[0] == 130
 
 
+def test_being_told_to_end_is_exit_code_143_and_leaves_no_half_written_folder(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def write_for_long(arguments: object) -> None:
+        with staging_folder(tmp_path / "run") as staging:
+            (staging / "model.bin").write_bytes(b"x")
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(app.cli, "build", write_for_long)
+    try:
+        assert run(capsys, "x")[0] == 143
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *GROUPS, "train", "evaluate", "export"])
+def test_every_command_can_answer_in_json(name: str) -> None:
+    command = typer.main.get_command(build([name])).commands[name]
+    for leaf in getattr(command, "commands", {name: command}).values():
+        assert any("--json" in parameter.opts for parameter in leaf.params), leaf.name
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
@@ -114,13 +139,8 @@ def test_serve_answers_until_it_is_told_to_stop_and_then_finishes(bundle: Bundle
     command = [*WENLEI, "serve", "--bundle", str(bundle.path), "--port", str(port)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            deadline = time.monotonic() + 30
-            while time.monotonic() < deadline:
-                try:
-                    if httpx.get(f"http://127.0.0.1:{port}/health/ready").status_code == 200:
-                        break
-                except httpx.TransportError:
-                    time.sleep(0.05)
+            greeting = next(line for line in process.stderr if line.startswith("http"))
+            assert greeting.startswith(f"http://127.0.0.1:{port} ")
             answer = httpx.post(f"http://127.0.0.1:{port}/v1/classify", json={"texts": ["房间很好"]})
             assert answer.json()["model"]["version"] == bundle.version
             threads = len(list(Path(f"/proc/{process.pid}/task").iterdir()))
@@ -131,8 +151,21 @@ def test_serve_answers_until_it_is_told_to_stop_and_then_finishes(bundle: Bundle
             logs = process.communicate(timeout=20)[1]
     assert f"curl http://127.0.0.1:{port}/v1/classify" in logs
     assert "Application shutdown complete" in logs
+    assert process.returncode == 143
     assert threads < 24 + 2 * (os.cpu_count() or 1)
     assert resident < 300_000  # of which the model itself is next to nothing
+
+
+def test_serve_says_in_json_where_it_is_and_what_it_serves_once_it_is_ready(bundle: Bundle) -> None:
+    command = [*WENLEI, "serve", "--bundle", str(bundle.path), "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            ready = json.loads(process.stdout.readline())
+            assert ready["models"] == [{"name": "tiny", "version": bundle.version}]
+            assert httpx.get(f"{ready['url']}/health/ready").status_code == 200
+        finally:
+            process.terminate()
+            assert process.communicate(timeout=20)[0] == ""
 
 
 def test_serve_refuses_a_port_in_use_before_it_loads_anything(
@@ -173,6 +206,7 @@ def test_serve_refuses_a_bundle_with_one_changed_byte(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "fp32.onnx has been changed" in done.stderr
+    assert "http://" not in done.stderr
 
 
 def test_json_goes_to_stdout_and_all_else_to_stderr(capsys: pytest.CaptureFixture[str], bundle: Bundle) -> None:
