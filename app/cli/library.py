@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from app.library.definition import Wish
+from app.library.definition import ImportOptions
 from app.library.formats import Format
 from app.library.importing import import_files
 from app.library.label_names import read_label_names
@@ -46,28 +46,36 @@ def import_command(
         str | None, typer.Option(help="train、dev、test，或给出划分的列 | the split of all rows, or the column of it")
     ] = None,
     encoding: Annotated[str, typer.Option(help="字符编码，auto 自动识别 | character encoding")] = "auto",
+    simplify: Annotated[
+        bool | None,
+        typer.Option(
+            "--simplify/--no-simplify", help="新建样本库时：繁体转简体 | of a new library: simplify characters"
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """把文本导入样本库，可重复执行 | import texts; the same file twice adds nothing."""
     settings = load_settings()
-    wish = Wish(
+    options = ImportOptions(
         library=library,
         task=task,
         label_sep=label_sep,
         level_sep=level_sep,
         names=read_label_names(label_names) if label_names else None,
+        simplify=simplify,
     )
     total = sum(file.stat().st_size for file in files if file.is_file())
     with open_database(settings) as engine, progress("导入 | importing", total) as advance:
         imported = import_files(
             engine,
             files,
-            wish=wish,
+            options=options,
             columns=Columns(text=text, label=label, pair=pair, split=split),
             reading=Reading(format=file_format, header=header, encoding=encoding),
             rejects_folder=settings.home / "rejects",
             on_read=advance,
             on_table=_tell_encoding,
+            on_skipped=lambda name: say(f"{name}: 未导入 | left out"),
         )
     emit(
         {

@@ -56,6 +56,11 @@ def cell_split(cell: Any) -> int | None:
     raise BadInput(f"split {name[:40]!r} is none of train, dev, test")
 
 
+def has_empty_level(taxonomy: Taxonomy, label: str) -> bool:
+    """Whether the path `label` has nothing between two of its separators, or at an end; a flat label never has."""
+    return taxonomy.task is Task.HIERARCHICAL and not all(part.strip() for part in taxonomy.levels(label))
+
+
 class LabelReader:
     """Reads label cells; every distinct cell is worked out once.
 
@@ -103,6 +108,6 @@ class LabelReader:
                 known = preview(dict.fromkeys(self._names.values()))
                 raise UnknownLabel(f"label {name!r} is not in the taxonomy ({known}){hint}")
             name = self._names[name]
-        if self._taxonomy.task is Task.HIERARCHICAL and not all(part.strip() for part in self._taxonomy.levels(name)):
+        if has_empty_level(self._taxonomy, name):
             raise BadInput(f"label {name!r} has an empty level")
         return name

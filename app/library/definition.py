@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from app.library.cells import has_empty_level
 from app.store.libraries import LibraryDefinition
 from model.errors import BadInput, BadTaxonomy
 from model.text import Normaliser
@@ -16,10 +17,11 @@ _LIBRARY_NAME = re.compile(r"\w[\w.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ImportOptions:
     """What an import asks of its library; None leaves it to the library, or to what follows from the rest.
 
-    names: the declared classes in their order.
+    label_sep: a new library keeps it; in a known one it holds for this import alone. names: the declared classes in
+    their order. simplify: whether traditional characters become simplified ones.
     """
 
     library: str
@@ -27,30 +29,21 @@ class Wish:
     label_sep: str | None = None
     level_sep: str | None = None
     names: tuple[str, ...] | None = None
+    simplify: bool | None = None
 
 
-def define(wish: Wish, known: LibraryDefinition | None) -> LibraryDefinition:
+def define(options: ImportOptions, known: LibraryDefinition | None) -> LibraryDefinition:
     """The library that the import fills: a new one, or the `known` one, its labels declared where they were not.
 
     Raises:
-        BadTaxonomy: the wish contradicts itself or the library. BadInput: the library's name can't be one.
+        BadTaxonomy: the options contradict each other or the library. BadInput: the library's name can't be one.
     """
-    if not _LIBRARY_NAME.fullmatch(wish.library):
-        raise BadInput(f"library name {wish.library!r}: take letters, digits, _ - and . (not first), at most 64")
-    for option, separator in (("--label-sep", wish.label_sep), ("--level-sep", wish.level_sep)):
-        if separator == "":
-            raise BadTaxonomy(f"{option} is empty; give the characters that part the labels")
-    if known is None:
-        return _new(wish)
-    _check_same(wish, known)
-    label_sep = wish.label_sep or known.label_sep
-    if wish.names is None:
-        return replace(known, label_sep=label_sep)
-    outside = set(known.taxonomy.labels) - set(wish.names)
-    if outside or (known.declared and wish.names != known.taxonomy.labels):
-        what = f"lacks its labels {preview(sorted(outside))}" if outside else "differs from its declared list"
-        raise BadTaxonomy(f"--label-names {what}: library {known.name!r} has {preview(known.taxonomy.labels)}")
-    return replace(known, taxonomy=replace(known.taxonomy, labels=wish.names), declared=True, label_sep=label_sep)
+    if not _LIBRARY_NAME.fullmatch(options.library):
+        raise BadInput(f"library name {options.library!r}: take letters, digits, _ - and . (not first), at most 64")
+    _check_separators(options, options.level_sep if known is None else known.taxonomy.level_sep)
+    if known is not None:
+        _check_same(options, known)
+    return _declared(known or _new(options), options.names)
 
 
 def grown(definition: LibraryDefinition, labels: Iterable[str]) -> LibraryDefinition:
@@ -62,48 +55,79 @@ def grown(definition: LibraryDefinition, labels: Iterable[str]) -> LibraryDefini
     if definition.declared:
         return definition
     merged = tuple(sorted({*definition.taxonomy.labels, *labels}))
-    if len(merged) > MAX_LABELS:
-        raise BadTaxonomy(
-            f"{len(merged):,} different labels, more than {MAX_LABELS:,} ({preview(merged)}); "
-            "is --label the right column?"
-        )
+    _check_number(merged, "--label the right column")
     return replace(definition, taxonomy=replace(definition.taxonomy, labels=merged))
 
 
-def _new(wish: Wish) -> LibraryDefinition:
-    task = wish.task or (Task.HIERARCHICAL if wish.level_sep else Task.MULTI if wish.label_sep else Task.SINGLE)
-    if task is Task.HIERARCHICAL and wish.level_sep is None:
+def _declared(definition: LibraryDefinition, names: tuple[str, ...] | None) -> LibraryDefinition:
+    if names is None:
+        return definition
+    labels = definition.taxonomy.labels
+    outside = set(labels) - set(names)
+    if outside or (definition.declared and names != labels):
+        what = f"lacks its labels {preview(sorted(outside))}" if outside else "differs from its declared list"
+        raise BadTaxonomy(f"--label-names {what}: library {definition.name!r} has {preview(labels)}")
+    _check_number(names, "--label-names the right file")
+    taxonomy = replace(definition.taxonomy, labels=names)
+    if odd := [name for name in names if has_empty_level(taxonomy, name)]:
+        raise BadTaxonomy(
+            f"--label-names: an empty level in {preview(odd)}; levels are parted by {taxonomy.level_sep!r}"
+        )
+    return replace(definition, taxonomy=taxonomy, declared=True)
+
+
+def _new(options: ImportOptions) -> LibraryDefinition:
+    task = options.task or (
+        Task.HIERARCHICAL if options.level_sep else Task.MULTI if options.label_sep else Task.SINGLE
+    )
+    if task is Task.HIERARCHICAL and options.level_sep is None:
         raise BadTaxonomy("a hierarchical task needs --level-sep, what parts the levels of a label (组织关系-裁员: -)")
-    if task is not Task.HIERARCHICAL and wish.level_sep is not None:
+    if task is not Task.HIERARCHICAL and options.level_sep is not None:
         raise BadTaxonomy(f"task {task} has no levels; leave out --level-sep or take --task hierarchical")
-    if task is Task.SINGLE and wish.label_sep is not None:
+    if task is Task.SINGLE and options.label_sep is not None:
         raise BadTaxonomy("task single has one label a text; leave out --label-sep or take --task multi")
-    if wish.level_sep is not None and wish.level_sep == wish.label_sep:
-        raise BadTaxonomy(f"--label-sep and --level-sep are both {wish.label_sep!r}; they must differ")
     taxonomy = Taxonomy(
         task=task,
-        labels=wish.names or (),
-        level_sep=wish.level_sep,
-        multiple=task is Task.MULTI or (task is Task.HIERARCHICAL and wish.label_sep is not None),
+        labels=(),
+        level_sep=options.level_sep,
+        multiple=task is Task.MULTI or (task is Task.HIERARCHICAL and options.label_sep is not None),
     )
     return LibraryDefinition(
-        name=wish.library,
+        name=options.library,
         taxonomy=taxonomy,
-        declared=wish.names is not None,
-        label_sep=wish.label_sep,
-        normaliser=Normaliser(),
+        declared=False,
+        label_sep=options.label_sep,
+        normaliser=Normaliser(simplify=bool(options.simplify)),
     )
 
 
-def _check_same(wish: Wish, known: LibraryDefinition) -> None:
+def _check_separators(options: ImportOptions, level_sep: str | None) -> None:
+    for option, separator in (("--label-sep", options.label_sep), ("--level-sep", options.level_sep)):
+        if separator == "":
+            raise BadTaxonomy(f"{option} is empty; give the characters that part the labels")
+    if level_sep is not None and level_sep == options.label_sep:
+        raise BadTaxonomy(f"--label-sep and the level separator are both {level_sep!r}; they must differ")
+
+
+def _check_number(labels: tuple[str, ...], right: str) -> None:
+    if len(labels) > MAX_LABELS:
+        raise BadTaxonomy(
+            f"{len(labels):,} different labels, more than {MAX_LABELS:,} ({preview(labels)}); is {right}?"
+        )
+
+
+def _check_same(options: ImportOptions, known: LibraryDefinition) -> None:
     taxonomy = known.taxonomy
     way_out = "import into another one with --library"
-    if wish.task not in (None, taxonomy.task):
-        raise BadTaxonomy(f"library {known.name!r} holds task {taxonomy.task}, not {wish.task}; {way_out}")
-    if wish.level_sep not in (None, taxonomy.level_sep):
+    if options.task not in (None, taxonomy.task):
+        raise BadTaxonomy(f"library {known.name!r} holds task {taxonomy.task}, not {options.task}; {way_out}")
+    if options.level_sep not in (None, taxonomy.level_sep):
         has = f"levels parted by {taxonomy.level_sep!r}" if taxonomy.level_sep else "no levels"
-        raise BadTaxonomy(f"library {known.name!r} has {has}, not by {wish.level_sep!r}; {way_out}")
-    if wish.label_sep is not None and not taxonomy.multiple:
+        raise BadTaxonomy(f"library {known.name!r} has {has}, not by {options.level_sep!r}; {way_out}")
+    if options.label_sep is not None and not taxonomy.multiple:
         raise BadTaxonomy(
             f"library {known.name!r} (task {taxonomy.task}) holds one label a text; leave out --label-sep or {way_out}"
         )
+    if options.simplify not in (None, known.normaliser.simplify):
+        does = "simplifies its texts" if known.normaliser.simplify else "keeps traditional characters"
+        raise BadTaxonomy(f"library {known.name!r} {does}; leave out --[no-]simplify or {way_out}")

@@ -4,7 +4,8 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 
 
@@ -46,10 +47,9 @@ def sniff_delimiter(lines: Sequence[str]) -> str:
     """The delimiter that gives the most rows of the same width: comma, semicolon or tab."""
 
     def regularity(delimiter: str) -> float:
-        rows = [row for row in csv.reader(lines[:_ROWS_TO_SNIFF], delimiter=delimiter) if row]
-        widths = Counter(len(row) for row in rows)
+        widths = Counter(_widths(lines[:_ROWS_TO_SNIFF], delimiter))
         width, count = widths.most_common(1)[0] if widths else (1, 0)
-        return count / len(rows) if width > 1 else 0.0
+        return count / widths.total() if width > 1 else 0.0
 
     return max(_DELIMITERS, key=regularity)  # the first of equals, so a comma where nothing tells
 
@@ -66,6 +66,11 @@ def quotes_like_csv(lines: Sequence[str]) -> bool:
     if not opened or len(quoted) < opened:
         return False
     return any('""' in cell[1:-1] for cell in quoted) or opened == sum(line.count("\t") + 1 for line in text)
+
+
+def _widths(lines: Sequence[str], delimiter: str) -> Iterator[int]:
+    with suppress(csv.Error):  # a cell is longer than any text may be; the rows before it tell enough
+        yield from (len(row) for row in csv.reader(lines, delimiter=delimiter) if row)
 
 
 def _is_json(line: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from app.library.cells import LabelReader
-from app.library.definition import Wish, define, grown
+from app.library.definition import ImportOptions, define, grown
 from app.library.readers import Broken
 from app.library.rejects import Rejects, open_rejects
 from app.library.rows import Columns, RowReader
@@ -37,28 +37,30 @@ def import_files(
     engine: sa.Engine,
     paths: list[Path],
     *,
-    wish: Wish,
+    options: ImportOptions,
     columns: Columns,
     reading: Reading,
     rejects_folder: Path,
     on_read: Callable[[int], None] = lambda _: None,
     on_table: Callable[[Table], None] = lambda _: None,
+    on_skipped: Callable[[str], None] = lambda _: None,
 ) -> Imported:
-    """Import all `paths` into the library of the wish, which is made where it isn't there.
+    """Import all `paths` into the library of the options, which is made where it isn't there.
 
-    `on_read` hears of bytes read from disk, `on_table` of each file when it has been opened.
+    `on_read` hears of bytes read from disk, `on_table` of each file when it has been opened, `on_skipped` of each
+    file in an archive that is not imported.
 
     Raises:
         BadInput: a file or column can't be used, or every row is rejected. BadTaxonomy: the library's task,
         separators or labels differ. Nothing is written then.
     """
-    found = find_sources(paths)
+    found = find_sources(paths, on_skipped=on_skipped)
     hashes = {path: sha256_file(path) for path in paths}
     files = [SourceFile(source.name, hashes[source.path]) for source in found]
-    with connect(engine) as connection, open_rejects(rejects_folder, f"{wish.library}-{paths[0].name}") as rejects:
+    with connect(engine) as connection, open_rejects(rejects_folder, f"{options.library}-{paths[0].name}") as rejects:
         with connection.begin():
-            definition = _definition(wish, find_library(connection, wish.library))
-        labels = _label_reader(wish, definition)
+            definition = _definition(options, find_library(connection, options.library))
+        labels = _label_reader(options, definition)
         read = 0
         with connection.begin():
             staging = Staging(connection)
@@ -69,16 +71,17 @@ def import_files(
                     for batch, count in _batches(reader, rejects):
                         staging.add(batch)
                         read += count
+                        grown(definition, labels.seen)  # refuses a column of texts long before its end
         if read == rejects.count:
             reasons = "; ".join(rejects.first) or "there are no rows"
             names = ", ".join(path.name for path in paths)
             raise BadInput(f"{names}: nothing can be imported, nothing was written: {reasons}")
         with writing(connection):
-            lock_library(connection, wish.library)
-            known = find_library(connection, wish.library)
-            settled = _definition(wish, known)
+            lock_library(connection, options.library)
+            known = find_library(connection, options.library)
+            settled = _definition(options, known)
             if _rules(settled) != _rules(definition):
-                raise BadInput(f"library {wish.library!r} was changed while its files were being read; import again")
+                raise BadInput(f"library {options.library!r} was changed while its files were being read; import again")
             library = save_library(connection, grown(settled, labels.seen), known=known)
             added = staging.merge(library.id, files)
         return Imported(
@@ -109,8 +112,8 @@ def _batches(reader: RowReader, rejects: Rejects) -> Iterator[tuple[list[StagedR
     yield batch, count
 
 
-def _definition(wish: Wish, known: Library | None) -> LibraryDefinition:
-    return define(wish, known.definition if known else None)
+def _definition(options: ImportOptions, known: Library | None) -> LibraryDefinition:
+    return define(options, known.definition if known else None)
 
 
 def _rules(definition: LibraryDefinition) -> LibraryDefinition:
@@ -120,11 +123,11 @@ def _rules(definition: LibraryDefinition) -> LibraryDefinition:
     return replace(definition, taxonomy=replace(definition.taxonomy, labels=()))
 
 
-def _label_reader(wish: Wish, definition: LibraryDefinition) -> LabelReader:
+def _label_reader(options: ImportOptions, definition: LibraryDefinition) -> LabelReader:
     """Where the classes are declared, a cell names one; where this import declares them, it may also number it."""
     names = None
     if definition.declared:
         declared = definition.taxonomy.labels
-        numbers = {str(index): name for index, name in enumerate(declared)} if wish.names else {}
+        numbers = {str(index): name for index, name in enumerate(declared)} if options.names else {}
         names = numbers | {name: name for name in declared}
-    return LabelReader(definition.taxonomy, label_sep=definition.label_sep, names=names)
+    return LabelReader(definition.taxonomy, label_sep=options.label_sep or definition.label_sep, names=names)

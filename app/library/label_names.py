@@ -20,15 +20,18 @@ def read_label_names(path: Path) -> tuple[str, ...]:
         raise BadInput(f"--label-names {path}: there is no such file")
     encoding = detect_encoding(Source(path).open, name=str(path))
     try:
-        text = path.read_text(encoding).strip()
+        text = path.read_text(encoding).rstrip()
     except UnicodeDecodeError as error:
         raise BadInput(f"--label-names {path}: byte {error.start + 1} is not {encoding}; save it as UTF-8") from None
-    names = [label_name(name) for name in (_from_json(text, path) if text[:1] in ("{", "[") else text.splitlines())]
-    for line, name in enumerate(names, 1):
+    names: dict[str, None] = {}
+    json_text = text.lstrip()
+    raw_names = _from_json(json_text, path) if json_text[:1] in ("{", "[") else text.splitlines()
+    for line, name in enumerate(map(label_name, raw_names), 1):
         if not name:
             raise BadInput(f"--label-names {path}, line {line}: the name is empty")
-        if names.index(name) < line - 1:
+        if name in names:
             raise BadInput(f"--label-names {path}, line {line}: {name!r} stands twice")
+        names[name] = None
     if not names:
         raise BadInput(f"--label-names {path} is empty; write one class name a line")
     return tuple(names)

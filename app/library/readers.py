@@ -20,11 +20,11 @@ class Row(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A line that is no row, and why."""
+    """A line, or a row of a spreadsheet, that can't be used, and why."""
 
     line: int
     reason: str
-    raw: str
+    raw: str | Sequence[Any]
 
 
 def physical_lines(file: TextIO) -> Iterator[str]:
@@ -73,14 +73,16 @@ def json_rows(lines: Iterable[str]) -> Iterator[Row | Broken]:
 
 
 def sheet_rows(rows: Iterable[Sequence[Any]]) -> Iterator[Row | Broken]:
-    """Rows of a spreadsheet, numbered as in it; shorter ones are filled up with empty cells."""
+    """Rows of a spreadsheet, numbered as in it; empty cells at their ends may be there or not."""
     width = 0
     for number, values in enumerate(rows, 1):
         if all(value is None for value in values):
             continue
         width = width or len(values)
-        cells = list(values) + [None] * (width - len(values))
-        yield Row(number, cells)
+        if any(value is not None for value in values[width:]):
+            yield Broken(number, f"{len(values)} columns instead of {width}", values)
+        else:
+            yield Row(number, [*values[:width], *[None] * (width - len(values))])
 
 
 def csv_rows(lines: Iterable[str], *, delimiter: str) -> Iterator[Row | Broken]:

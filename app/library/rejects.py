@@ -10,6 +10,8 @@ from typing import Any, TextIO
 
 RAW_CHARS = 200  # of a cell: enough to find the row again
 REASONS_KEPT = 3
+STEM_BYTES = 80  # file systems allow 255 to a name, and a Chinese character takes three
+LEVELS = 3  # of JSON inside a row
 
 
 class Rejects:
@@ -17,7 +19,7 @@ class Rejects:
 
     def __init__(self, folder: Path, stem: str) -> None:
         time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-        safe = re.sub(r"[^\w.-]+", "_", stem)
+        safe = re.sub(r"[^\w.-]+", "_", stem).encode()[:STEM_BYTES].decode(errors="ignore")
         self._path = folder / f"{safe}-{time}.jsonl"
         self._partial = self._path.with_name(f".{self._path.name}.partial")
         self._file: TextIO | None = None
@@ -60,11 +62,13 @@ def open_rejects(folder: Path, stem: str) -> Iterator[Rejects]:
         rejects.discard()
 
 
-def _shortened(raw: Any) -> Any:
+def _shortened(raw: Any, levels: int = LEVELS) -> Any:
+    if isinstance(raw, Mapping | list | tuple) and not levels:
+        return "…"
     if isinstance(raw, Mapping):
-        return {name: _shortened(cell) for name, cell in raw.items()}
+        return {name: _shortened(cell, levels - 1) for name, cell in raw.items()}
     if isinstance(raw, list | tuple):
-        return [_shortened(cell) for cell in raw]
+        return [_shortened(cell, levels - 1) for cell in raw]
     if raw is None or isinstance(raw, bool | int | float):
         return raw
     text = str(raw)

@@ -70,13 +70,13 @@ class RowReader:
 
     def _normal(self, cells: Any, key: int | str, column: str) -> tuple[str, str | None]:
         raw = cell_text(_cell(cells, key))
-        text = self._normaliser(raw)
         try:
-            check_text(text, where=f"column {column}")
-        except BadText:
-            if any("\udc80" <= char <= "\udcff" for char in text):
-                raise BadText(f"column {column}: bytes that are not {self.table.encoding}") from None
-            raise
+            raw.encode()
+        except UnicodeEncodeError as error:  # told here, for the normaliser may drop the tag that it stands in
+            undecoded = "\udc80" <= raw[error.start] <= "\udcff"
+            what = f"bytes that are not {self.table.encoding}" if undecoded else "half of a surrogate pair"
+            raise BadText(f"column {column}, character {error.start + 1}: {what}") from None
+        text = check_text(self._normaliser(raw), where=f"column {column}")
         # PostgreSQL stores no NUL
         return text, None if raw == text else raw.replace("\x00", "\ufffd")
 

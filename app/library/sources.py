@@ -5,6 +5,7 @@ import io
 import lzma
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from typing import IO, Any, cast
 
 from model.errors import BadInput
 
-DATA_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".xlsx")
+TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx")
+TEXT_SUFFIXES = (".txt",)
 
 # Text shrinks by 3 to 20 times. An archive that unpacks to much more than that, and to more than any disk or
 # patience will mind, was made to do harm.
@@ -46,15 +48,15 @@ class Source:
         Raises:
             BadInput: the archive is broken, locked by a password, or unpacks to an absurd size.
         """
-        try:
-            with self.path.open("rb") as packed, _unpack(packed, self) as stream:
-                yield io.BufferedReader(_Metered(stream, packed, self, on_read), 1 << 16)
-        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, gzip.BadGzipFile, EOFError) as error:
-            raise BadInput(f"{self.path}: the archive is broken ({error}); fetch or pack it again") from None
+        with _readable(self.path), self.path.open("rb") as packed, _unpack(packed, self) as stream:
+            yield io.BufferedReader(_Metered(stream, packed, self, on_read), 1 << 16)
 
 
-def find_sources(paths: list[Path]) -> list[Source]:
+def find_sources(paths: list[Path], *, on_skipped: Callable[[str], None] = lambda _: None) -> list[Source]:
     """The data files in `paths`, archives looked into, each archive's members sorted by name.
+
+    Texts in an archive that holds tables too are about them, and no data. `on_skipped` hears the name of each file
+    in an archive that is left out.
 
     Raises:
         BadInput: a path is a folder, an archive can't be read, or has no data file in it.
@@ -65,28 +67,57 @@ def find_sources(paths: list[Path]) -> list[Source]:
             raise BadInput(f"{path} is a folder; name the files in it, for example {path}/*.csv")
         if not path.exists():
             raise BadInput(f"{path} does not exist; check the name")
-        found += _members(path) if path.suffix.lower() == ".zip" else [Source(path)]
+        found += _members(path, on_skipped) if path.suffix.lower() == ".zip" else [Source(path)]
     return found
 
 
-def _members(path: Path) -> list[Source]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [info for info in archive.infolist() if _is_data(info)]
-    except zipfile.BadZipFile as error:
-        raise BadInput(f"{path}: the archive is broken ({error}); fetch or pack it again") from None
+def check_size(unpacked: int, packed: int, name: str) -> None:
+    """Stop before more is unpacked than any honest archive holds; both sizes in bytes.
+
+    Raises:
+        BadInput: `unpacked` is absurd.
+    """
+    if unpacked > HARMLESS_BYTES and unpacked > MAX_RATIO * packed:
+        raise BadInput(f"{name} unpacks to more than {MAX_RATIO} times its size; unpack it yourself if you trust it")
+
+
+def _members(path: Path, on_skipped: Callable[[str], None]) -> list[Source]:
+    with _readable(path), zipfile.ZipFile(path) as archive:
+        files = [info for info in archive.infolist() if not (info.is_dir() or _is_hidden(info))]
+    tables, texts = (
+        [info for info in files if info.filename.lower().endswith(suffixes)]
+        for suffixes in (TABLE_SUFFIXES, TEXT_SUFFIXES)
+    )
+    members = tables or texts
     if not members:
-        raise BadInput(f"{path} has no data file in it; it needs one that ends in {', '.join(DATA_SUFFIXES)}")
-    if locked := [info.filename for info in members if info.flag_bits & 1]:
-        raise BadInput(f"{path}/{locked[0]} is locked by a password; unpack it first")
-    _check_size(sum(info.file_size for info in members), path.stat().st_size, path)
-    return sorted((Source(path, info.filename) for info in members), key=lambda source: source.name)
+        suffixes = ", ".join(TABLE_SUFFIXES + TEXT_SUFFIXES)
+        raise BadInput(f"{path} has no data file in it; it needs one that ends in {suffixes}")
+    names = Counter(info.filename for info in files)
+    for info in members:
+        if names[info.filename] > 1:
+            raise BadInput(f"{path} has {names[info.filename]} files {info.filename} in it; unpack it and rename them")
+        if info.flag_bits & 1:
+            raise BadInput(f"{path}/{info.filename} is locked by a password; unpack it first")
+    check_size(sum(info.file_size for info in members), path.stat().st_size, str(path))
+    sources = sorted((Source(path, info.filename) for info in members), key=lambda source: source.name)
+    for name in sorted(names.keys() - {source.member for source in sources}):
+        on_skipped(f"{path.name}/{name}")
+    return sources
 
 
-def _is_data(info: zipfile.ZipInfo) -> bool:
+def _is_hidden(info: zipfile.ZipInfo) -> bool:
     path = PurePosixPath(info.filename)
-    hidden = path.name.startswith(".") or path.parts[0] == "__MACOSX"
-    return not (info.is_dir() or hidden) and path.suffix.lower() in DATA_SUFFIXES
+    return path.name.startswith(".") or path.parts[0] == "__MACOSX"
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, gzip.BadGzipFile, EOFError) as error:
+        raise BadInput(f"{path}: the archive is broken ({error}); fetch or pack it again") from None
+    except NotImplementedError as error:  # Deflate64, which Windows takes for large files, or an unknown method
+        raise BadInput(f"{path}: {error}; unpack it first, or pack it with Deflate") from None
 
 
 @contextmanager
@@ -112,7 +143,8 @@ class _Metered(io.RawIOBase):
     def __init__(self, stream: IO[bytes], packed: IO[bytes], source: Source, on_read: Callable[[int], None]) -> None:
         self._stream, self._packed, self._source, self._on_read = stream, packed, source, on_read
         self._packed_size = source.path.stat().st_size
-        self._unpacked = self._read = 0
+        self._unpacked = 0
+        self._read = packed.tell()  # in a .zip, other members lie before this one
 
     def readable(self) -> bool:
         return True
@@ -121,13 +153,8 @@ class _Metered(io.RawIOBase):
         data = self._stream.read(len(buffer))
         buffer[: len(data)] = data
         self._unpacked += len(data)
-        _check_size(self._unpacked, self._packed_size, self._source.path)
+        check_size(self._unpacked, self._packed_size, str(self._source.path))
         position = self._packed.tell()
         self._on_read(position - self._read)
         self._read = position
         return len(data)
-
-
-def _check_size(unpacked: int, packed: int, path: Path) -> None:
-    if unpacked > HARMLESS_BYTES and unpacked > MAX_RATIO * packed:
-        raise BadInput(f"{path} unpacks to more than {MAX_RATIO} times its size; unpack it yourself if you trust it")

@@ -17,6 +17,10 @@ _NAMES = {
     "validation": Split.DEV,
     "val": Split.DEV,
     "test": Split.TEST,
+    "训练集": Split.TRAIN,
+    "开发集": Split.DEV,
+    "验证集": Split.DEV,
+    "测试集": Split.TEST,
 }
 
 

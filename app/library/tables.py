@@ -4,11 +4,12 @@ import io
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import IO
+from typing import IO, Any
 
 import openpyxl
 from openpyxl.utils.exceptions import InvalidFileException
@@ -16,13 +17,27 @@ from openpyxl.utils.exceptions import InvalidFileException
 from app.library.encoding import check_encoding, detect_encoding
 from app.library.formats import Format, detect_format, quotes_like_csv, sniff_delimiter
 from app.library.readers import Broken, Row, csv_rows, json_rows, physical_lines, sheet_rows, tab_rows, text_rows
-from app.library.sources import Source
+from app.library.sources import Source, check_size
 from model.errors import BadInput
 from model.types import preview
 
 Rows = Iterator[Row | Broken]
 LINES_TO_LOOK_AT = 200
 XLSX_IN_MEMORY = 16 << 20  # bytes; larger workbooks from archives are unpacked to a temporary file
+# What comes out of openpyxl and below it when a part of a workbook is broken; XML parsers raise SyntaxError.
+_BROKEN_WORKBOOK = (
+    zipfile.BadZipFile,
+    zlib.error,
+    InvalidFileException,
+    SyntaxError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    OSError,
+    EOFError,
+    NotImplementedError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +133,24 @@ def _decoded(stream: IO[bytes], encoding: str, *, newline: str) -> io.TextIOWrap
 def _sheet(stream: IO[bytes], name: str) -> Iterator[Rows]:
     with tempfile.SpooledTemporaryFile(XLSX_IN_MEMORY) as seekable:
         shutil.copyfileobj(stream, seekable)
-        seekable.seek(0)
+        packed = seekable.tell()
         try:
+            with zipfile.ZipFile(seekable) as parts:
+                check_size(sum(part.file_size for part in parts.infolist()), packed, name)
             book = openpyxl.load_workbook(seekable, read_only=True, data_only=True)
             sheet = book.worksheets[0]
-        except (zipfile.BadZipFile, InvalidFileException, KeyError, ValueError, IndexError) as error:
+        except _BROKEN_WORKBOOK as error:
             raise BadInput(f"{name} is not a readable .xlsx workbook ({error}); save it again as .xlsx") from None
         sheet.reset_dimensions()  # some programs write wrong ones
-        try:
-            yield sheet_rows(sheet.iter_rows(values_only=True))
-        except SyntaxError as error:  # what XML parsers raise
-            raise BadInput(f"{name}: its first sheet is broken ({error}); save it again as .xlsx") from None
-        finally:
-            book.close()
+        with closing(book):
+            yield sheet_rows(_values(sheet, name))
+
+
+def _values(sheet: Any, name: str) -> Iterator[Sequence[Any]]:
+    try:
+        yield from sheet.iter_rows(values_only=True)
+    except _BROKEN_WORKBOOK as error:
+        raise BadInput(f"{name}: its first sheet is broken ({error}); save it again as .xlsx") from None
 
 
 def _with_header(name: str, rows: Rows, *, header: bool, encoding: str | None) -> Table:

@@ -1,6 +1,5 @@
 """Open the database, bring its schema up to date, and give out connections whose errors people can read."""
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from model.errors import BadInput, DatabaseUnavailable, MissingExtra
 BUSY_TIMEOUT = 60_000  # milliseconds a SQLite writer waits for another one: a large import takes its time
 CACHE_KIB = 32 * 1024  # of page cache for each of SQLite's databases, the temporary one too; more is no faster
 MIGRATION_LOCK = 0x77656E6C6569  # "wenlei": PostgreSQL's advisory lock, so that two servers don't migrate at once
+_MIGRATIONS = Path(__file__).with_name("migrations")
 
 
 @contextmanager
@@ -31,8 +31,12 @@ def open_database(settings: Settings) -> Iterator[sa.Engine]:
     """
     engine = _engine(settings.database_url.get_secret_value())
     try:
-        with connect(engine) as connection, writing(connection):
-            _migrate(connection)
+        with connect(engine) as connection:
+            with connection.begin():
+                current = _is_current(connection)
+            if not current:  # only then, for whoever writes to SQLite waits for all others who do
+                with writing(connection):
+                    _migrate(connection)
         yield engine
     finally:
         engine.dispose()
@@ -48,9 +52,9 @@ def connect(engine: sa.Engine) -> Iterator[sa.Connection]:
     try:
         with engine.connect() as connection:
             yield connection
-    except (DBAPIError, sqlite3.Error) as error:  # the latter from SQLite's pragmas, when the file is no database
+    except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the latter from where we call the driver itself
         place = engine.url.render_as_string(hide_password=True)
-        cause = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+        cause = _cause(error.orig if isinstance(error, DBAPIError) else error)
         raise DatabaseUnavailable(f"database {place}: {cause}; check WENLEI_DATABASE_URL") from error
 
 
@@ -78,7 +82,7 @@ def _engine(url: str) -> sa.Engine:
         if parsed.get_backend_name() not in ("sqlite", "postgresql"):
             raise BadInput(f"database {parsed.get_backend_name()} is not supported; WENLEI_DATABASE_URL takes {_URLS}")
         engine = sa.create_engine(parsed, hide_parameters=True)
-    except (ArgumentError, NoSuchModuleError):
+    except (ArgumentError, NoSuchModuleError, ValueError):  # ValueError: the port is no number
         raise BadInput(f"WENLEI_DATABASE_URL can't be understood; it takes {_URLS}") from None
     except ModuleNotFoundError as error:
         raise MissingExtra(
@@ -113,13 +117,14 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('sqlite_begin', 'DEFERRED')}")
 
 
-def _migrate(connection: sa.Connection) -> None:
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    scripts = ScriptDirectory.from_config(config)
+def _cause(error: BaseException | None) -> str:
+    """What went wrong, without the details that PostgreSQL adds, for they quote the data."""
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    return str(primary or error).strip()
+
+
+def _is_current(connection: sa.Connection) -> bool:
+    scripts = ScriptDirectory(str(_MIGRATIONS))
     known = {script.revision for script in scripts.walk_revisions()}
     current = MigrationContext.configure(connection).get_current_revision()
     if current is not None and current not in known:
@@ -127,5 +132,15 @@ def _migrate(connection: sa.Connection) -> None:
             f"database {connection.engine.url.render_as_string(hide_password=True)} has schema {current}, "
             f"this wenlei knows {scripts.get_current_head()}; update wenlei"
         )
-    if current != scripts.get_current_head():
-        command.upgrade(config, "head")
+    return current == scripts.get_current_head()
+
+
+def _migrate(connection: sa.Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
+    if _is_current(connection):  # somebody else was faster
+        return
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from app.library.definition import Wish
+from app.library.definition import ImportOptions
 from app.library.importing import import_files
 from app.library.rows import Columns
 from app.library.tables import Reading
@@ -60,7 +60,7 @@ def main() -> None:
             imported = import_files(
                 engine,
                 [home / "rows.csv"],
-                wish=Wish(library=f"benchmark-{time.time_ns()}"),
+                options=ImportOptions(library=f"benchmark-{time.time_ns()}"),
                 columns=Columns(text="text", label="label"),
                 reading=Reading(),
                 rejects_folder=home / "rejects",

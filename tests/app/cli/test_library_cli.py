@@ -93,6 +93,18 @@ def test_several_packed_files_in_several_encodings_are_one_import(call: Call) ->
     assert [*flat["train"]] == [*paths["train"]] == ["人生-离职", "人生-结婚", "组织-裁员"]
 
 
+def test_files_of_an_archive_that_are_no_data_are_named(
+    call: Call, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile("a.zip", "w") as archive:
+        archive.writestr("a.csv", "text\n這家店很好\n")
+        archive.writestr("README.txt", "怎样引用")
+    with pytest.raises(SystemExit):
+        main(["library", "import", "a.zip", "--text", "text", "--simplify"])
+    assert "a.zip/README.txt: 未导入 | left out" in capsys.readouterr().err
+    assert call("import", "a.zip", "--text", "text", "--simplify")["duplicates"] == 1
+
+
 def test_empty_splits_and_classes_without_training_are_warned_of(
     call: Call, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,6 +125,7 @@ def test_empty_splits_and_classes_without_training_are_warned_of(
         (("import", "a.csv", "--text", "正文"), "no column '正文'; its columns: text, label"),
         (("import", "a.csv", "--text", "text", "--encoding", "gb2312"), "a.csv, line 2, byte"),
         (("import", "a.csv", "--text", "label", "--label", "text", "--task", "multi"), "holds task single, not multi"),
+        (("import", "a.csv", "--text", "text", "--simplify"), "leave out --[no-]simplify"),
         (("import", "a.csv", "--text", "text", "--label-names", "none.txt"), "--label-names none.txt"),
         (("snapshot", "--library", "nobody"), "there is no library 'nobody' (libraries: default)"),
         (("snapshot", "--test", "0.6", "--dev", "0.5"), "--test 0.6"),

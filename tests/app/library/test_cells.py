@@ -62,7 +62,15 @@ def test_declared_classes_are_called_by_name_or_number_and_others_refused() -> N
 
 
 def test_a_split_is_read_by_any_of_its_names() -> None:
-    assert [cell_split(cell) for cell in ("test", "Valid", "dev", "train", " ", None)] == [0, 1, 1, 2, None, None]
+    assert [cell_split(cell) for cell in ("test", "Valid", "dev", "验证集", "训练集", " ", None)] == [
+        0,
+        1,
+        1,
+        1,
+        2,
+        None,
+        None,
+    ]
     with pytest.raises(BadInput, match="'holdout'"):
         cell_split("holdout")
 
@@ -77,7 +85,7 @@ def test_numbers_become_text_as_people_write_them() -> None:
         "差评\n好评\n",
         "\ufeff差评\r\n好评\r\n",
         '{"name": "好评", "id": 1}\n{"name": "差评", "id": 0}\n',
-        '[{"label": 0, "label_des": "差评"}, {"label": 1, "label_des": "好评"}]',
+        '\n[{"label": 0, "label_des": "差评"}, {"label": 1, "label_des": "好评"}]',
     ],
 )
 def test_class_names_are_read_from_lines_and_json(tmp_path: Path, content: str) -> None:
@@ -91,6 +99,7 @@ def test_class_names_are_read_from_lines_and_json(tmp_path: Path, content: str) 
     [
         ("", "empty"),
         ("好评\n\n差评\n", "line 2"),
+        ("\n好评\n差评\n", "line 1"),
         ("好评\n差评\n好评\n", "line 3.*twice"),
         ('{"name": "好评", "id": 5}\n', "0 to 0"),
         ('{"name": "好评"}\n', "one number and one name"),

@@ -27,9 +27,10 @@ def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, expected: str)
     assert detect_encoding(Source(path).open, name="a.txt") == expected
 
 
-def test_big5_is_not_taken_for_gb18030_which_reads_it_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["這家店的點心很好吃\n服務也很周到\n", "颱風警報", "股匯雙漲\n"])
+def test_big5_is_not_taken_for_gb18030_which_reads_it_too(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.txt"
-    path.write_bytes("這家店的點心很好吃\n服務也很周到\n".encode("big5"))
+    path.write_bytes(text.encode("big5"))
     path.read_bytes().decode("gb18030")
     assert detect_encoding(Source(path).open, name="a.txt") == "big5hkscs"
 
@@ -50,6 +51,12 @@ def test_utf8_with_few_broken_lines_is_still_utf8(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(TEXT.encode() + b"\xff\xfe broken\n")
     assert detect_encoding(Source(path).open, name="a.txt") == "utf-8"
+
+
+def test_a_long_line_is_judged_by_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"[" + "很好，".encode() * 300_000 + b"\xff]")
+    assert detect_encoding(Source(path).open, name="a.json") == "utf-8"
 
 
 def test_a_wrong_encoding_is_told_with_line_and_byte(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ def test_the_format_follows_from_content_and_name(suffix: str, lines: list[str],
         (["text;label\n", "好吃, 便宜;好评\n", "贵;差评\n"], ";"),
         (["text\tlabel\n", "好吃, 便宜\t好评\n", "贵\t差评\n"], "\t"),
         (["text\n", "好吃\n"], ","),
+        (["text;label\n", "好吃;好评\n", f"{'长' * 140_000};差评\n"], ";"),
+        (["text;label\n", "好吃;好评\n", '"没有闭合;差评\n', *[f"{'长' * 70_000};差评\n"] * 3], ";"),
     ],
 )
 def test_the_delimiter_is_the_one_that_gives_regular_rows(lines: list[str], expected: str) -> None:

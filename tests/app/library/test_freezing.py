@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import openpyxl
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 from workshop import Workshop
 
+import model.snapshot
 from app.library.snapshots import Conflicts, gaps
 from app.settings import Settings
 from app.store.database import open_database
@@ -115,6 +118,23 @@ def test_conflicts_are_counted_and_kept_or_dropped(workshop: Workshop) -> None:
     assert {sample.text: sample.labels for sample in kept.snapshot.samples()} == {"还行": ("中评",), "很好": ("好评",)}
     assert [sample.text for sample in dropped.snapshot.samples()] == ["很好"]
     assert kept.conflicts == dropped.conflicts == 1
+
+
+def test_two_freezes_of_one_content_at_once_are_both_told_where_it_is(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop.load(workshop.write("a.csv", "text,label\n很好,好评\n"))
+    both_ready, publish = Barrier(2, timeout=10), model.snapshot.publish
+
+    def publish_together(staging: Path, destination: Path) -> None:
+        both_ready.wait()
+        publish(staging, destination)
+
+    monkeypatch.setattr(model.snapshot, "publish", publish_together)
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(lambda _: workshop.freeze().snapshot, range(2))
+    assert one.hash == two.hash
+    assert [path.name for path in one.path.parent.iterdir()] == [one.hash]
 
 
 def test_a_snapshot_names_the_one_before_it_and_never_itself(workshop: Workshop) -> None:

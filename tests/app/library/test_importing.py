@@ -1,6 +1,8 @@
 """Imports: what comes in, what is rejected, and that a refused import leaves no trace."""
 
+import gzip
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,15 @@ import pytest
 import sqlalchemy as sa
 from workshop import Workshop
 
+from app.library.definition import ImportOptions
 from app.library.formats import Format
+from app.library.importing import import_files
+from app.library.rows import Columns
+from app.library.tables import Reading, Table
+from app.settings import Settings
+from app.store.database import open_database
 from app.store.tables import label_events, libraries, samples, sources
-from model.errors import BadInput, BadTaxonomy, UnknownLibrary, WenleiError
+from model.errors import BadInput, DatabaseUnavailable, UnknownLibrary, WenleiError
 from model.types import Split, Task
 
 REVIEWS = "text,label\n房间很干净,好评\n早餐太少了,差评\n房间很干净,好评\n"
@@ -67,6 +75,41 @@ def test_rejected_rows_are_kept_with_place_and_reason(workshop: Workshop) -> Non
     assert [path.name for path in imported.rejects_file.parent.iterdir()] == [imported.rejects_file.name]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (
+            "a.csv",
+            'text,label\n很好,好评\n不错,好评\n<img alt="?">坏,差评\n'.encode().replace(b"?", b"\xff"),
+            "character 11: bytes that are not utf-8",
+        ),
+        (
+            "a.json",
+            '{"text": "很好", "label": "好评"}\n{"text": "<a title=\'\\ud800\'>坏", "label": "差评"}\n'.encode(),
+            "character 11: half of a surrogate pair",
+        ),
+    ],
+)
+def test_a_row_with_half_a_character_in_a_tag_is_rejected(
+    workshop: Workshop, name: str, content: bytes, reason: str
+) -> None:
+    imported = workshop.load(workshop.write(name, content))
+    assert imported.rejected == 1
+    assert imported.rejects_file is not None
+    assert reason in imported.rejects_file.read_text(encoding="utf-8")
+
+
+def test_rejected_rows_may_be_nested_deeply_and_come_from_files_with_long_names(workshop: Workshop) -> None:
+    deep = '{"text": ' + "[" * 600 + "]" * 600 + ', "label": "x"}\n{"text": "很好", "label": "好评"}\n'
+    imported = workshop.load(workshop.write("名" * 80 + ".json", deep))
+    assert imported.rejects_file is not None
+    assert json.loads(imported.rejects_file.read_text(encoding="utf-8"))["row"]["text"] == [["…"]]
+
+
+def test_utf8_that_was_asked_for_may_begin_with_a_mark(workshop: Workshop) -> None:
+    assert workshop.load(workshop.write("a.csv", "\ufeff" + REVIEWS), encoding="utf-8").added == 2
+
+
 def test_labels_of_rejected_rows_do_not_enter_the_taxonomy(workshop: Workshop) -> None:
     workshop.load(workshop.write("a.csv", "text,label\n好,好评\n ,鬼\n"))
     assert workshop.freeze().snapshot.taxonomy.labels == ("好评",)
@@ -93,6 +136,9 @@ def test_labels_of_rejected_rows_do_not_enter_the_taxonomy(workshop: Workshop) -
         (REVIEWS, {"task": Task.SINGLE, "label_sep": "|"}, "leave out --label-sep"),
         (REVIEWS, {"task": Task.MULTI, "level_sep": "-"}, "leave out --level-sep"),
         (REVIEWS, {"label_sep": ""}, "empty"),
+        (REVIEWS, {"label_sep": "-", "level_sep": "-"}, "both '-'"),
+        (REVIEWS, {"names": ("好评", "组织-"), "level_sep": "-"}, "empty level in 组织-"),
+        (REVIEWS, {"names": tuple(map(str, range(10_001)))}, "is --label-names the right file"),
     ],
 )
 def test_a_refused_import_leaves_no_trace(
@@ -108,69 +154,12 @@ def test_a_refused_import_leaves_no_trace(
 
 
 def test_a_file_that_breaks_half_way_takes_the_whole_import_back(workshop: Workshop) -> None:
-    import gzip
-
     good = workshop.write("good.csv", REVIEWS)
     packed = gzip.compress("".join(f"第{row}条{row**5},好评\n" for row in range(50_000)).encode())
     half = workshop.write("half.csv.gz", packed[: len(packed) // 2])
     with pytest.raises(BadInput, match="archive is broken"):
         workshop.load(good, half, text="0", label="1", header=False)
     assert workshop.count(samples) == workshop.count(libraries) == 0
-
-
-def test_a_library_keeps_its_task_and_separators(workshop: Workshop) -> None:
-    single = workshop.write("single.csv", REVIEWS)
-    multi = workshop.write("multi.csv", "text,label\n涨价了,财经|民生\n")
-    paths = workshop.write("paths.csv", "text,label\n裁员了,组织-裁员\n")
-    workshop.load(single, library="single")
-    workshop.load(multi, library="multi", label_sep="|")
-    workshop.load(paths, library="paths", level_sep="-")
-    for library, options, message in (
-        ("single", {"task": Task.MULTI}, "holds task single, not multi"),
-        ("single", {"label_sep": "|"}, "one label a text"),
-        ("paths", {"level_sep": "/"}, "levels parted by '-'"),
-        ("paths", {"label_sep": "|"}, "one label a text"),
-        ("multi", {"level_sep": "-"}, "no levels"),
-    ):
-        with pytest.raises(BadTaxonomy, match=message):
-            workshop.load(single, library=library, **options)
-    more = workshop.write("more.csv", "text,label\n油价降了,民生|汽车\n")
-    workshop.load(more, library="multi")
-    assert workshop.freeze("multi").snapshot.taxonomy.labels == ("民生", "汽车", "财经")
-    taxonomy = workshop.freeze("paths").snapshot.taxonomy
-    assert (taxonomy.task, taxonomy.level_sep, taxonomy.multiple) == (Task.HIERARCHICAL, "-", False)
-
-
-def test_declared_classes_keep_their_order_and_can_be_called_by_number(workshop: Workshop) -> None:
-    numbers = workshop.write("a.csv", "text,label\n好,1\n坏,0\n怪,2\n还行,好评\n")
-    imported = workshop.load(numbers, names=("差评", "好评"))
-    assert (imported.added, imported.rejected) == (3, 1)
-    names = workshop.write("b.csv", "text,label\n不错,好评\n一般,中评\n")
-    assert workshop.load(names).rejected == 1
-    assert workshop.freeze().snapshot.taxonomy.labels == ("差评", "好评")
-    assert {text: sample.labels for text, sample in workshop.samples().items()} == {
-        "好": ("好评",),
-        "坏": ("差评",),
-        "还行": ("好评",),
-        "不错": ("好评",),
-    }
-    with pytest.raises(BadTaxonomy, match="differs from its declared list"):
-        workshop.load(names, names=("好评", "差评"))
-
-
-def test_a_grown_taxonomy_can_be_declared_later_if_nothing_is_left_out(workshop: Workshop) -> None:
-    path = workshop.write("a.csv", REVIEWS)
-    workshop.load(path)
-    with pytest.raises(BadTaxonomy, match="lacks its labels 差评"):
-        workshop.load(path, names=("好评",))
-    workshop.load(path, names=("差评", "中评", "好评"))
-    assert workshop.freeze().snapshot.taxonomy.labels == ("差评", "中评", "好评")
-
-
-def test_a_column_of_texts_is_not_taken_for_labels(workshop: Workshop) -> None:
-    rows = "".join(f"第{row}条,说法{row}\n" for row in range(10_001))
-    with pytest.raises(BadTaxonomy, match="is --label the right column"):
-        workshop.load(workshop.write("a.csv", "text,label\n" + rows))
 
 
 def test_texts_without_labels_are_kept_and_not_frozen(workshop: Workshop) -> None:
@@ -228,3 +217,31 @@ def test_the_source_of_an_archive_member_is_named(workshop: Workshop, tmp_path: 
     assert workshop.load(tmp_path / "all.zip").added == 3
     with workshop.engine.connect() as connection:
         assert {*connection.scalars(sa.select(sources.c.name))} == {"all.zip/a.csv", "all.zip/b.jsonl"}
+
+
+def test_a_database_that_goes_away_in_mid_import_is_told_in_one_line(
+    tmp_path: Path, new_database: Callable[[str], str]
+) -> None:
+    with open_database(Settings(home=tmp_path, database_url=new_database("postgresql"))) as engine:
+        workshop = Workshop(engine, tmp_path)
+        paths = [workshop.write("a.csv", REVIEWS), workshop.write("b.csv", "text,label\n安静,好评\n")]
+
+        def hang_up(table: Table) -> None:
+            if table.name == "b.csv":
+                with engine.begin() as other:
+                    importing_now = "state = 'idle in transaction' AND pid <> pg_backend_pid()"
+                    other.exec_driver_sql(
+                        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {importing_now}"
+                    )
+
+        with pytest.raises(DatabaseUnavailable, match="check WENLEI_DATABASE_URL"):
+            import_files(
+                engine,
+                paths,
+                options=ImportOptions(library="default"),
+                columns=Columns(text="text", label="label"),
+                reading=Reading(),
+                rejects_folder=tmp_path / "rejects",
+                on_table=hang_up,
+            )
+        assert workshop.load(*paths).added == 3

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.library.readers import Broken, Row, csv_rows, json_rows, tab_rows
+from app.library.readers import Broken, Row, csv_rows, json_rows, sheet_rows, tab_rows
 
 
 def read_csv(text: str) -> list[Row | Broken]:
@@ -66,3 +66,13 @@ def test_json_lines_that_are_no_object_are_broken() -> None:
     rows = list(json_rows(['{"text": "好"}\n', "{坏\n", "[1]\n", "[" * 100_000]))
     assert rows[0] == Row(1, {"text": "好"})
     assert [row.line for row in rows[1:] if isinstance(row, Broken)] == [2, 3, 4]
+
+
+def test_rows_of_a_sheet_may_lack_empty_cells_but_not_have_more_than_the_header() -> None:
+    rows = list(sheet_rows([("text", "label"), ("好",), (None,), ("好", "好评", None), ("好", "好评", "多")]))
+    assert rows == [
+        Row(1, ["text", "label"]),
+        Row(2, ["好", None]),
+        Row(4, ["好", "好评"]),
+        Broken(5, "3 columns instead of 2", ("好", "好评", "多")),
+    ]

@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.library.definition import Wish
+from app.library.definition import ImportOptions
 from app.library.importing import Imported, import_files
 from app.library.rows import Columns
 from app.library.snapshots import Conflicts, Frozen, freeze
@@ -13,7 +13,7 @@ from app.library.splits import Splitter
 from app.library.tables import Reading
 from model.types import Sample
 
-WISHES = ("task", "label_sep", "level_sep", "names")
+OPTIONS = ("task", "label_sep", "level_sep", "names", "simplify")
 COLUMNS = ("text", "label", "pair", "split")
 
 
@@ -29,15 +29,15 @@ class Workshop:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def load(self, *paths: Path, library: str = "default", **options: Any) -> Imported:
-        columns = {"text": "text", "label": "label"} | {name: options.pop(name) for name in COLUMNS if name in options}
-        wish = {name: options.pop(name) for name in WISHES if name in options}
+    def load(self, *paths: Path, library: str = "default", **given: Any) -> Imported:
+        columns = {"text": "text", "label": "label"} | {name: given.pop(name) for name in COLUMNS if name in given}
+        options = {name: given.pop(name) for name in OPTIONS if name in given}
         return import_files(
             self.engine,
             list(paths),
-            wish=Wish(library=library, **wish),
+            options=ImportOptions(library=library, **options),
             columns=Columns(**columns),
-            reading=Reading(**options),
+            reading=Reading(**given),
             rejects_folder=self.home / "rejects",
         )
 

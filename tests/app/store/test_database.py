@@ -10,7 +10,8 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy.exc import DBAPIError
 
 from app.settings import Settings
-from app.store.database import connect, open_database, writing
+from app.store import database
+from app.store.database import connect, open_database, reading, writing
 from app.store.tables import label_events, libraries, metadata, samples
 from model.errors import BadInput, DatabaseUnavailable
 
@@ -32,6 +33,14 @@ def test_opening_again_keeps_what_is_there(settings: Settings) -> None:
             assert connection.scalar(sa.select(sa.func.count()).select_from(libraries)) == expected
             if not expected:
                 _add_library(connection)
+
+
+def test_opening_does_not_wait_for_somebody_who_writes(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0)
+    with open_database(settings) as engine, connect(engine) as writer, writing(writer):
+        _add_library(writer)
+        with open_database(settings) as other, connect(other) as connection, reading(connection):
+            assert connection.scalar(sa.select(sa.func.count()).select_from(libraries)) == 0
 
 
 def test_a_database_of_a_newer_wenlei_is_refused(settings: Settings) -> None:
@@ -82,6 +91,13 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "wenlei.db").write_text("这不是数据库" * 100, encoding="utf-8")
     with pytest.raises(DatabaseUnavailable, match="not a database"), open_database(Settings(home=tmp_path)):
         pass
+
+
+def test_a_url_with_a_password_in_the_wrong_place_does_not_show_it(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, database_url="postgresql://li:halb@geheim:geheim/db")
+    with pytest.raises(BadInput, match="can't be understood") as refused, open_database(settings):
+        pass
+    assert "geheim" not in str(refused.value)
 
 
 @pytest.mark.parametrize("url", ["mysql://host/db", "nonsense", "sqlite://", "oracle+none://x"])
