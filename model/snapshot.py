@@ -8,6 +8,7 @@ nor the order of import changes it.
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from model.errors import BadSnapshot
+from model.errors import BadInput, BadSnapshot
 from model.files import canonical_json, is_sealed, publish, read_json, staging_folder, write_sealed
 from model.text import Normaliser
 from model.types import Sample, Split, Taxonomy
@@ -97,7 +98,8 @@ def write_snapshot(
         write_sealed(staging / "manifest.json", manifest)
         path = folder / content.hexdigest()
         if not path.exists():
-            publish(staging, path)
+            with suppress(BadInput):  # somebody else was faster, with the same content
+                publish(staging, path)
     return open_snapshot(path)
 
 
