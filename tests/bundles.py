@@ -52,9 +52,9 @@ def tiny_bundle(
         )
 
 
-def character_tokenizer() -> Tokenizer:
+def character_tokenizer(characters: str = CHARACTERS) -> Tokenizer:
     """One token a character, in the frame of BERT."""
-    tokens = dict.fromkeys([*SPECIAL, *CHARACTERS])
+    tokens = dict.fromkeys([*SPECIAL, *characters])
     tokenizer = Tokenizer(models.WordLevel({token: index for index, token in enumerate(tokens)}, unk_token="[UNK]"))
     tokenizer.add_special_tokens(SPECIAL)
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")

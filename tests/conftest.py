@@ -1,4 +1,4 @@
-"""Fixtures for all: real databases, SQLite and PostgreSQL, empty for every test."""
+"""Fixtures for all: real databases, empty for every test, and a tiny BERT to start from."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -64,3 +64,11 @@ def database_url(request: pytest.FixtureRequest, new_database: Callable[[str], s
 def settings(tmp_path: Path, database_url: str) -> Settings:
     """Settings of an empty home with an empty database."""
     return Settings(home=tmp_path / "home", database_url=database_url)
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A start for `--init`: BERT, 2 layers of 32, random weights."""
+    from starts import tiny_start  # torch is slow to import, and most tests need none of it
+
+    return tiny_start(tmp_path_factory.mktemp("tiny-bert"))

@@ -2,12 +2,8 @@
 
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
-import torch
-from bundles import character_tokenizer
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from model.snapshot import Snapshot, write_snapshot
 from model.text import Normaliser, sample_id
@@ -46,31 +42,6 @@ def multi_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     taxonomy = Taxonomy(Task.MULTI, ("好评", "差评", *PLACES), multiple=True)
     folder = tmp_path_factory.mktemp("snapshots")
     return write_snapshot(reviews(taxonomy), taxonomy=taxonomy, normaliser=Normaliser(), folder=folder)
-
-
-@pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A start for `--init`: BERT, 2 layers of 32, random weights."""
-    folder = tmp_path_factory.mktemp("tiny-bert")
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=character_tokenizer(),
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-    )
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=64,
-    )
-    torch.manual_seed(3)
-    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def hierarchical(samples: list[Sample]) -> tuple[list[Sample], Taxonomy]:
