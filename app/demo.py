@@ -44,7 +44,7 @@ TEXTS = (
     "牛奶很新鲜，送货也快，会回购。",
     "说是热水二十四小时，结果洗到一半就凉了。",
 )
-NAMES = {"linear": "TF-IDF + 线性 linear", "bert": "BERT (multilingual-e5-small, 4-bit start)"}
+NAMES = {"linear": "TF-IDF linear", "bert": "BERT 12x384"}
 READY_SECONDS = 60.0
 TIMED_TEXTS = 200
 OPTIONS = {
@@ -239,20 +239,12 @@ def environment(home: Path) -> dict[str, str]:
 def show(summary: dict[str, Any], console: Console) -> None:
     """The one table, what the server said, and what to try next."""
     table = Table(title="同一测试集上的结果 | on the same test split")
-    for column in (
-        "模型 model",
-        "精度 precision",
-        "准确率 accuracy",
-        "宏平均 F1 macro-F1 [95% CI]",
-        "MB",
-        "毫秒/条 ms/text",
-    ):
+    for column in ("模型 model", "准确率\naccuracy", "宏平均 F1 [95% CI]\nmacro-F1", "大小\nMB", "毫秒/条\nms/text"):
         table.add_column(column, justify="left" if "model" in column else "right")
     for row in summary["models"]:
         low, high = row["macro_f1_ci"]
         table.add_row(
-            NAMES[row["arch"]],
-            row["precision"],
+            f"{NAMES[row['arch']]} {row['precision']}",
             f"{100 * row['accuracy']:.2f}",
             f"{100 * row['macro_f1']:.2f} [{100 * low:.2f}, {100 * high:.2f}]",
             f"{row['megabytes']:.1f}",
