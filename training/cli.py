@@ -19,6 +19,7 @@ from model.snapshot import open_snapshot
 from model.types import Split
 
 app = typer.Typer(no_args_is_help=True)
+BERT = "只用于 --arch bert | for --arch bert only"  # panel of the options that the linear baseline has no use for
 
 HomeOption = Annotated[
     Path, typer.Option(envvar="WENLEI_HOME", help="状态所在的文件夹 | the folder that holds all state")
@@ -38,21 +39,46 @@ def train(
     snapshot: SnapshotOption,
     arch: Annotated[Arch, typer.Option(help="模型架构 | architecture")] = Arch.BERT,
     init: Annotated[
-        str, typer.Option(help="预训练起点：offline、hub 上的模型名或文件夹 | start: offline, a hub id or a folder")
+        str,
+        typer.Option(
+            help="预训练起点：offline、hub 上的模型名或文件夹 | start: offline, a hub id or a folder",
+            rich_help_panel=BERT,
+        ),
     ] = "offline",
-    epochs: Annotated[int, typer.Option(min=1, help="训练轮数 | passes over the train split")] = 2,
-    batch_size: Annotated[int, typer.Option(min=1, help="每步的文本数 | texts a step")] = 32,
-    learning_rate: Annotated[float, typer.Option(min=0, help="编码器的学习率 | of the encoder")] = 5e-5,
-    head_learning_rate: Annotated[float, typer.Option(min=0, help="分类层的学习率 | of the layers on top")] = 5e-4,
-    pooling: Annotated[str, typer.Option(help="cls、mean 或 layers（各层加权）| cls, mean or layers")] = "mean",
-    freeze: Annotated[bool, typer.Option("--freeze", help="只训练分类层 | train the head alone")] = False,
-    max_length: Annotated[int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to")] = 128,
-    dropout: Annotated[float, typer.Option(min=0, max=0.9, help="丢弃率 | dropout of hidden states")] = 0.1,
-    smoothing: Annotated[float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing")] = 0.0,
-    patience: Annotated[
-        int, typer.Option(min=1, help="多少次评估没有进步就停 | evaluations without gain before it stops")
+    epochs: Annotated[
+        int, typer.Option(min=1, help="训练轮数 | passes over the train split", rich_help_panel=BERT)
     ] = 2,
-    precision: Annotated[str, typer.Option(help="auto、fp32、bf16 或 fp16 | auto, fp32, bf16 or fp16")] = "auto",
+    batch_size: Annotated[int, typer.Option(min=1, help="每步的文本数 | texts a step", rich_help_panel=BERT)] = 32,
+    learning_rate: Annotated[
+        float, typer.Option(min=0, help="编码器的学习率 | of the encoder", rich_help_panel=BERT)
+    ] = 5e-5,
+    head_learning_rate: Annotated[
+        float, typer.Option(min=0, help="分类层的学习率 | of the layers on top", rich_help_panel=BERT)
+    ] = 5e-4,
+    pooling: Annotated[
+        str, typer.Option(help="cls、mean 或 layers（各层加权）| cls, mean or layers", rich_help_panel=BERT)
+    ] = "mean",
+    freeze: Annotated[
+        bool, typer.Option("--freeze", help="只训练分类层 | train the head alone", rich_help_panel=BERT)
+    ] = False,
+    max_length: Annotated[
+        int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to", rich_help_panel=BERT)
+    ] = 128,
+    dropout: Annotated[
+        float, typer.Option(min=0, max=0.9, help="丢弃率 | dropout of hidden states", rich_help_panel=BERT)
+    ] = 0.1,
+    smoothing: Annotated[
+        float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing", rich_help_panel=BERT)
+    ] = 0.0,
+    patience: Annotated[
+        int,
+        typer.Option(
+            min=1, help="多少次评估没有进步就停 | evaluations without gain before it stops", rich_help_panel=BERT
+        ),
+    ] = 2,
+    precision: Annotated[
+        str, typer.Option(help="auto、fp32、bf16 或 fp16 | auto, fp32, bf16 or fp16", rich_help_panel=BERT)
+    ] = "auto",
     limit: Annotated[int | None, typer.Option(min=1, help="最多用多少条训练样本 | train samples at most")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="随机种子 | seed of all randomness")] = 0,
     out: Annotated[Path | None, typer.Option(help="训练记录文件夹 | folder of the run")] = None,
@@ -72,8 +98,9 @@ def train(
         run = train_linear(opened, options=LinearOptions(limit=limit), seed=seed, out=out)
     else:
         from model.architectures.bert import Pooling
+        from training.device import NumberFormat
         from training.finetune import BertOptions, train_bert
-        from training.loop import NumberFormat, Options
+        from training.loop import Options
 
         loop = Options(
             epochs=epochs,
@@ -151,8 +178,10 @@ def export(
 def _start_torch() -> None:
     if missing := [name for name in ("torch", "transformers", "sklearn", "onnx") if util.find_spec(name) is None]:
         raise MissingExtra(f"training needs {', '.join(missing)}: pip install 'wenlei[train,cpu]'")
+    from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
+    hub_logging.set_verbosity_error()  # it would tell of every try to reach the hub; what comes of it is told below
     logging.set_verbosity_error()  # it would advise on what is done on purpose here
     logging.disable_progress_bar()
 

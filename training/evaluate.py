@@ -1,5 +1,6 @@
 """How good a run or a bundle is: figures on a split, calibration fitted on dev, predictions kept."""
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,8 @@ def conclude(
         split.value: evaluate(scores[split], dataset.gold, run.taxonomy, thresholds=decoder.thresholds)
         for split, dataset in datasets.items()
     }
-    return run.finish(metrics=metrics, calibration=calibration, cost=cost)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024  # Linux counts in KiB
+    return run.finish(metrics=metrics, calibration=calibration, cost={**cost, "peak_memory_mib": peak})
 
 
 def calibrate(logits: FloatArray, gold: BoolArray, taxonomy: Taxonomy) -> dict[str, Any]:

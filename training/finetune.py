@@ -17,7 +17,7 @@ from model.tokenization import subwords
 from model.tokenization.subwords import SubwordTokenizer
 from training.data import LENGTH_MULTIPLE, Dataset
 from training.evaluate import conclude, load_splits
-from training.loop import Options, train
+from training.loop import Options, Training
 from training.onnx_bert import ACTIVATIONS
 from training.pretrained import MODEL_TYPE, Start, resolve
 
@@ -77,15 +77,15 @@ def train_bert(snapshot: Snapshot, *, options: BertOptions, seed: int, out: Path
     for name in TOKENIZER_FILES:
         if (start.folder / name).exists():
             shutil.copyfile(start.folder / name, run.model_path / name)
-    progress = train(
-        classifier,
+    progress = Training(
+        classifier=classifier,
         train_set=train_set,
         dev_set=dev_set,
         taxonomy=snapshot.taxonomy,
         options=options.loop,
         seed=seed,
         checkpoint=run.checkpoint_path,
-    )
+    ).run()
     classifier.save(run.model_path)
     cost = {
         "seconds": round(progress.seconds, 1),

@@ -8,15 +8,12 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -28,18 +25,10 @@ from model.metrics import activate, evaluate, fit_thresholds
 from model.runtime.base import batches_by_length
 from model.types import FloatArray, Taxonomy
 from training.data import Dataset, epoch_batches
+from training.device import NumberFormat, autocast, pick_device, pick_precision, to_tensors
 from training.losses import classification_loss
 
 EVALUATION_TOKENS = 4096  # padded tokens a batch: large enough for the matrix kernels, small enough for the cache
-
-
-class NumberFormat(StrEnum):
-    """Number format of the matrix products; weights and their updates are always float32."""
-
-    AUTO = "auto"
-    FP32 = "fp32"
-    BF16 = "bf16"
-    FP16 = "fp16"
 
 
 class Diverged(WenleiError):
@@ -88,52 +77,41 @@ class Progress:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-def train(
-    classifier: nn.Module,
-    *,
-    train_set: Dataset,
-    dev_set: Dataset,
-    taxonomy: Taxonomy,
-    options: Options,
-    seed: int,
-    checkpoint: Path,
-) -> Progress:
-    """Train `classifier` in place and leave it with the weights that did best on `dev_set`.
+@dataclass(kw_only=True)
+class Training:
+    """One training of `classifier`, in place, by `run`.
 
-    Goes on from `checkpoint` where there is one. Set torch's seed before the classifier is made, and here.
-
-    Raises:
-        Diverged: the loss stopped being a number; the best weights so far stay in `checkpoint`.
-        BadRun: the checkpoint was made on another kind of device, or in another precision.
+    Goes on from `checkpoint` where there is one. Set torch's seed before the classifier is made; `run` sets it again.
     """
-    return _Loop(classifier, train_set, dev_set, taxonomy, options, seed, checkpoint).run()
 
+    classifier: nn.Module
+    train_set: Dataset
+    dev_set: Dataset
+    taxonomy: Taxonomy
+    options: Options
+    seed: int
+    checkpoint: Path
 
-class _Loop:
-    def __init__(
-        self,
-        classifier: nn.Module,
-        train_set: Dataset,
-        dev_set: Dataset,
-        taxonomy: Taxonomy,
-        options: Options,
-        seed: int,
-        checkpoint: Path,
-    ) -> None:
+    def __post_init__(self) -> None:
+        options = self.options
         self.device = pick_device()
-        self.classifier = classifier.to(self.device)
-        self.train_set, self.dev_set, self.taxonomy = train_set, dev_set, taxonomy
-        self.options, self.seed, self.checkpoint = options, seed, checkpoint
+        self.classifier.to(self.device)
         self.precision = pick_precision(options.precision, self.device)
-        self.steps_per_epoch = math.ceil(len(train_set) / options.batch_size)
+        self.steps_per_epoch = math.ceil(len(self.train_set) / options.batch_size)
         self.total_steps = self.steps_per_epoch * options.epochs
         self.evaluate_every = math.ceil(self.steps_per_epoch / options.evaluations_per_epoch)
-        self.optimizer = make_optimizer(classifier, options)
+        self.optimizer = make_optimizer(self.classifier, options)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self.rate_at)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is NumberFormat.FP16)
         self.progress = Progress(device=self.device.type, precision=self.precision.value)
 
     def run(self) -> Progress:
+        """Train, and leave the classifier with the weights that did best on dev.
+
+        Raises:
+            Diverged: the loss stopped being a number; the best weights so far stay in `checkpoint`.
+            BadRun: the checkpoint was made on another kind of device, or in another precision.
+        """
         torch.manual_seed(self.seed)
         if self.state_file.exists():
             self.restore()
@@ -281,32 +259,6 @@ def make_optimizer(classifier: nn.Module, options: Options) -> torch.optim.Optim
         ],
         fused=True,
     )
-
-
-def pick_device() -> torch.device:
-    """A GPU where there is one."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def pick_precision(asked: NumberFormat, device: torch.device) -> NumberFormat:
-    """What `auto` means on `device`: bf16 where its arithmetic is native, fp16 on older GPUs, else fp32."""
-    if asked is not NumberFormat.AUTO:
-        return asked
-    if device.type == "cuda":
-        return NumberFormat.BF16 if torch.cuda.is_bf16_supported(including_emulation=False) else NumberFormat.FP16
-    return NumberFormat.BF16 if torch.cpu._is_avx512_bf16_supported() else NumberFormat.FP32
-
-
-def autocast(device: torch.device, precision: NumberFormat) -> AbstractContextManager[None]:
-    """Matrix products in `precision`, everything delicate in float32."""
-    if precision is NumberFormat.FP32:
-        return nullcontext()
-    return torch.autocast(device.type, torch.bfloat16 if precision is NumberFormat.BF16 else torch.float16)
-
-
-def to_tensors(batch: dict[str, NDArray[Any]], device: torch.device) -> dict[str, Tensor]:
-    """The arrays of a batch on `device`."""
-    return {name: torch.from_numpy(array).to(device) for name, array in batch.items()}
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:

@@ -17,10 +17,11 @@ from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot, write_snapshot
 from model.types import Split, Text
 from training.baselines import LinearOptions, train_linear
+from training.device import NumberFormat
 from training.evaluate import evaluate_path, load_classifier
 from training.export import export_run, why_refused
 from training.finetune import BertOptions, train_bert
-from training.loop import NumberFormat, Options
+from training.loop import Options
 
 PASSED = {
     "samples": 300,

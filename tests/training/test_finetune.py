@@ -12,9 +12,10 @@ from model.files import read_json, write_json
 from model.run import open_run
 from model.snapshot import Snapshot, write_snapshot
 from model.types import Split
+from training.device import NumberFormat
 from training.evaluate import evaluate_path, load_classifier
 from training.finetune import BertOptions, train_bert
-from training.loop import NumberFormat, Options
+from training.loop import Options
 
 LOOP = Options(epochs=2, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=NumberFormat.FP32)
 
@@ -74,7 +75,7 @@ def test_another_command_does_not_go_on_with_a_broken_off_run(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("training.finetune.train", killed)
+        patch.setattr("training.finetune.Training.run", killed)
         with pytest.raises(KeyboardInterrupt):
             train_bert(snapshot, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)
     with pytest.raises(BadRun, match="broken off"):

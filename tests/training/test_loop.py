@@ -11,7 +11,8 @@ from model.snapshot import Snapshot
 from model.tokenization import load_tokenizer
 from model.types import Split
 from training.data import Dataset, load
-from training.loop import Diverged, NumberFormat, Options, pick_precision, predict, train
+from training.device import NumberFormat, pick_precision
+from training.loop import Diverged, Options, Training, predict
 
 OPTIONS = Options(
     epochs=3, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, checkpoint_every=4, patience=9,
@@ -34,15 +35,15 @@ def train_tiny(
 ) -> BertClassifier:
     torch.manual_seed(5)
     classifier = BertClassifier.start(tiny_bert, n_labels=2, pooling=Pooling.MEAN)
-    train(
-        classifier,
+    Training(
+        classifier=classifier,
         train_set=datasets[Split.TRAIN],
         dev_set=datasets[Split.DEV],
         taxonomy=snapshot.taxonomy,
         options=options,
         seed=5,
         checkpoint=checkpoint,
-    )
+    ).run()
     return classifier
 
 
@@ -63,15 +64,15 @@ def test_a_broken_off_training_ends_with_the_same_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     undisturbed = train_tiny(tiny_bert, snapshot, datasets, tmp_path / "undisturbed").state_dict()
-    update, steps = training.loop._Loop.update, iter(range(1000))
+    update, steps = training.loop.Training.update, iter(range(1000))
 
-    def update_until_killed(loop: training.loop._Loop, rows: list[int]) -> None:
+    def update_until_killed(loop: training.loop.Training, rows: list[int]) -> None:
         if next(steps) == killed_at:
             raise Killed
         update(loop, rows)
 
     with monkeypatch.context() as patch:
-        patch.setattr(training.loop._Loop, "update", update_until_killed)
+        patch.setattr(training.loop.Training, "update", update_until_killed)
         with pytest.raises(Killed):
             train_tiny(tiny_bert, snapshot, datasets, tmp_path / "killed")
     torch.rand(7)  # whatever the generator was used for in between
@@ -86,15 +87,15 @@ def test_it_stops_when_dev_no_longer_gets_better(
     torch.manual_seed(5)
     classifier = BertClassifier.start(tiny_bert, n_labels=2, pooling=Pooling.MEAN)
     options = Options(epochs=50, learning_rate=0.0, head_learning_rate=0.0, patience=3, precision=NumberFormat.FP32)
-    progress = train(
-        classifier,
+    progress = Training(
+        classifier=classifier,
         train_set=datasets[Split.TRAIN],
         dev_set=datasets[Split.DEV],
         taxonomy=snapshot.taxonomy,
         options=options,
         seed=5,
         checkpoint=tmp_path,
-    )
+    ).run()
     assert len(progress.history) == 4
     assert progress.best_step == progress.history[0]["step"]
 

@@ -14,10 +14,11 @@ from model.tokenization import load_tokenizer
 from model.types import Activation, Split, Text
 from training.baselines import LinearOptions, train_linear
 from training.data import load
+from training.device import NumberFormat
 from training.evaluate import decoder_of, evaluate_path, load_classifier
 from training.export import export_run
 from training.finetune import BertOptions, train_bert
-from training.loop import NumberFormat, Options, predict
+from training.loop import Options, predict
 
 
 def train(arch: str, snapshot: Snapshot, start: Path, folder: Path, number_format: NumberFormat) -> Run:
