@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
@@ -11,13 +12,20 @@ import sqlalchemy as sa
 from app.store.tables import label_events, samples
 
 ROWS_AT_ONCE = 10_000
+DISTINCT_LABELS_REMEMBERED = 1 << 14  # most samples share theirs with many others
 
 
 class LabelEvent(NamedTuple):
-    """What somebody said about a sample's labels. `actor_kind`: import, person, rule or model."""
+    """What somebody said about a sample's labels. `actor_kind`: import, person, rule or model.
 
+    undoes: the number of the event that this one withdraws; it says nothing else then.
+    """
+
+    id: int
     labels: tuple[str, ...]
     actor_kind: str
+    actor: str
+    undoes: int | None = None
 
 
 class StoredSample(NamedTuple):
@@ -35,6 +43,12 @@ class StoredSample(NamedTuple):
     events: tuple[LabelEvent, ...]
 
 
+@lru_cache(DISTINCT_LABELS_REMEMBERED)
+def read_labels(stored: str) -> tuple[str, ...]:
+    """The labels of an event from the JSON list that the database keeps."""
+    return tuple(json.loads(stored))
+
+
 def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[StoredSample]:
     """The samples that have label events, sorted by the bytes of their ids, in flat memory."""
     protected = (
@@ -50,8 +64,11 @@ def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[Sto
             samples.c.pair,
             samples.c.duplicate_group,
             protected.c.split,
+            label_events.c.id.label("event"),
             label_events.c.labels,
             label_events.c.actor_kind,
+            label_events.c.actor,
+            label_events.c.undoes,
         )
         .join(
             label_events,
@@ -71,5 +88,8 @@ def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[Sto
             pair=sample.pair,
             duplicate_group=sample.duplicate_group,
             protected_split=sample.split,
-            events=tuple(LabelEvent(tuple(json.loads(event.labels)), event.actor_kind) for event in events),
+            events=tuple(
+                LabelEvent(event.event, read_labels(event.labels), event.actor_kind, event.actor, event.undoes)
+                for event in events
+            ),
         )

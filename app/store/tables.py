@@ -53,6 +53,8 @@ samples = sa.Table(
 )
 
 # Append-only: a trigger refuses UPDATE and DELETE. What a sample's label is now follows from its events.
+# `undoes`: the event that this one withdraws, whose labels are then an empty list. No foreign key, for imports' sake
+# (see `sources`): the event is looked up before it is undone, and none ever goes away.
 label_events = sa.Table(
     "label_events",
     metadata,
@@ -67,6 +69,7 @@ label_events = sa.Table(
     sa.Column("created_at", sa.Text, nullable=False),
     sa.Column("confidence", sa.Float),
     sa.Column("note", sa.Text),
+    sa.Column("undoes", RowNumber),
     sa.ForeignKeyConstraint(["library_id", "sample_id"], ["samples.library_id", "samples.id"]),
     sa.CheckConstraint("actor_kind IN ('import', 'person', 'rule', 'model')", name="actor_kind"),
     sa.Index("label_events_of_sample", "library_id", "sample_id"),

@@ -2,9 +2,7 @@
 
 import pytest
 
-from app.library.labels import CurrentLabels, current_labels
 from app.library.splits import Splitter, duplicate_group
-from app.store.samples import LabelEvent
 from model.errors import BadInput
 from model.types import Split
 
@@ -40,24 +38,3 @@ def test_an_imported_split_holds() -> None:
 def test_fractions_that_leave_nothing_to_train_on_are_refused(test: float, dev: float) -> None:
     with pytest.raises(BadInput, match="--test"):
         Splitter(test=test, dev=dev, seed=0)
-
-
-POSITIONS = {"差评": 0, "中评": 1, "好评": 2}
-
-
-@pytest.mark.parametrize(
-    ("events", "expected"),
-    [
-        ([("import", "好评")], CurrentLabels(("好评",), conflict=False)),
-        ([("import", "好评"), ("import", "差评")], CurrentLabels(("差评",), conflict=True)),
-        (
-            [("person", "中评"), ("import", "好评"), ("person", "好评"), ("model", "差评")],
-            CurrentLabels(("好评",), False),
-        ),
-        ([("model", "好评"), ("rule", "差评")], None),
-    ],
-)
-def test_a_person_decides_else_the_imports_in_the_order_of_the_taxonomy(
-    events: list[tuple[str, str]], expected: CurrentLabels | None
-) -> None:
-    assert current_labels([LabelEvent((label,), kind) for kind, label in events], POSITIONS) == expected
