@@ -1,18 +1,19 @@
-"""The only metrics and statistics: scores, figures with confidence intervals, calibration. Numpy and nothing else.
+"""The only metrics and statistics: figures with confidence intervals, calibration, agreement. Numpy and nothing else.
 
 Every figure that is shown, compared or gated on comes from `evaluate`. Matrices are (n, n_labels), their columns
 in the order of the taxonomy; `gold` and `predicted` are boolean, so that one form serves all three tasks.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from model.errors import BadInput
-from model.types import Activation, FloatArray, Taxonomy
+from model.types import Activation, FloatArray, IntArray, Taxonomy
 
 BoolArray = NDArray[np.bool_]
 CountArray = NDArray[np.float64]
@@ -20,6 +21,7 @@ CountArray = NDArray[np.float64]
 DEFAULT_THRESHOLD = 0.5  # of a sigmoid score, for labels that no threshold was fitted for
 ECE_BINS = 15  # Guo et al. 2017, https://arxiv.org/abs/1706.04599
 TEMPERATURES = (0.05, 20.0)  # beyond these the scores of any usual network are all 1 or all alike
+VALUES_AT_ONCE = 500  # rows of a matrix of distances between sets of labels: 40 MB where there are 10,000 sets
 DRAWS_AT_ONCE = 1_000_000  # pattern counts a bootstrap step holds: 8 MB
 
 
@@ -145,6 +147,51 @@ def fit_thresholds(scores: FloatArray, gold: BoolArray, labels: Sequence[str]) -
     best = f1.argmax(axis=0), np.arange(len(labels))
     fitted = np.where(positives > 0, (ranked[best] + following[best]) / 2, DEFAULT_THRESHOLD)
     return dict(zip(labels, fitted.tolist(), strict=True))
+
+
+def cohen_kappa(one: IntArray, other: IntArray) -> float | None:
+    """How much more often two annotators agree than chance would have them, 1 at best; Cohen 1960.
+
+    one, other: (n,), the value that each gave to text i. None where chance alone would always agree.
+    """
+    values = int(max(one.max(), other.max())) + 1
+    shares = [np.bincount(given, minlength=values) / len(given) for given in (one, other)]
+    chance = float(shares[0] @ shares[1])
+    return (float((one == other).mean()) - chance) / (1 - chance) if chance < 1 else None
+
+
+def krippendorff_alpha(units: Sequence[Sequence[int]], values: BoolArray) -> float | None:
+    """The agreement of any number of annotators, each on any of the texts: 1 at best, 0 by chance.
+
+    units: per text the values that its annotators gave; texts with fewer than two do not count. values: (n_values,
+    n_labels), the set of labels that each value is. Sets are as far apart as MASI has it (Passonneau 2006), so that
+    single labels are nominal. None where only one value was given. Krippendorff 2011, "Computing Krippendorff's
+    Alpha-Reliability".
+    """
+    coincidences: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for unit in units:
+        for pair in permutations(unit, 2):
+            coincidences[pair] += 1 / (len(unit) - 1)
+    pairs = np.array(list(coincidences), dtype=np.int64).reshape(-1, 2)
+    weights = np.fromiter(coincidences.values(), dtype=np.float64)
+    given = np.bincount(pairs[:, 0], weights=weights, minlength=len(values))
+    sizes = values.sum(axis=1)
+    one, other = pairs.T
+    observed = weights @ _masi_distance((values[one] & values[other]).sum(axis=1), sizes[one], sizes[other])
+    expected, matrix = 0.0, values.astype(np.float32)
+    for start in range(0, len(values), VALUES_AT_ONCE):
+        block = slice(start, start + VALUES_AT_ONCE)
+        distances = _masi_distance(matrix[block] @ matrix.T, sizes[block, None], sizes)
+        expected += float(given[block] @ distances @ given)
+    return float(1 - (given.sum() - 1) * observed / expected) if expected else None
+
+
+def _masi_distance(shared: Any, one: Any, other: Any) -> CountArray:
+    """How far two sets of the sizes `one` and `other` are apart that have `shared` labels in common, 0 to 1."""
+    jaccard = shared / (one + other - shared)
+    smaller, larger = np.minimum(one, other), np.maximum(one, other)
+    monotonicity = np.where(shared == larger, 1, np.where(shared == smaller, 2 / 3, 1 / 3))
+    return np.asarray(1 - jaccard * monotonicity)
 
 
 def _bootstrap(
