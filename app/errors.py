@@ -37,15 +37,34 @@ class ClientGone(WenleiError):
     """The client hung up before its answer was there."""
 
 
+class Unauthorized(WenleiError):
+    """A request comes without a key, or with one that opens nothing."""
+
+
+class Forbidden(WenleiError):
+    """A key opens less than what the request asks for."""
+
+
+class RateLimited(WenleiError):
+    """Somebody asks too often; `retry_after` is in seconds."""
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 # The first row whose class the error is an instance of. What is not in the table is our own fault.
 STATUSES: tuple[tuple[type[WenleiError], int, str], ...] = (
     (NotJson, 400, "not_json"),
+    (Unauthorized, 401, "unauthorized"),
+    (Forbidden, 403, "forbidden"),
     (SlowBody, 408, "slow_body"),
     (BodyTooLarge, 413, "body_too_large"),
     (BadText, 422, "bad_text"),
     (UnknownLabel, 422, "unknown_label"),
     (BadInput, 422, "bad_input"),
     (UnknownModel, 404, "unknown_model"),
+    (RateLimited, 429, "rate_limited"),
     (ClientGone, 499, "client_gone"),
     (Overloaded, 503, "overloaded"),
     (NotReady, 503, "not_ready"),
@@ -76,6 +95,8 @@ def failure(error: Exception) -> Failure:
 
 
 def _headers(error: Exception) -> dict[str, str]:
-    if isinstance(error, Overloaded):
+    if isinstance(error, Overloaded | RateLimited):
         return {"Retry-After": str(max(1, math.ceil(error.retry_after)))}
+    if isinstance(error, Unauthorized):
+        return {"WWW-Authenticate": 'Bearer realm="wenlei"'}
     return {"Retry-After": "1"} if isinstance(error, NotReady) else {}

@@ -9,17 +9,22 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 
 from app.api import classify, health
+from app.api.auth import Authenticate
 from app.api.metrics import Metrics
 from app.api.middleware import LimitBody, Observe
 from app.api.responses import on_http_error, on_wenlei_error
+from app.people.keyring import Keyring
 from app.serving.registry import Registry
 from app.settings import Settings
 from model.errors import WenleiError
 
 
-def create_app(settings: Settings, *, on_loaded: Callable[[], None] | None = None) -> FastAPI:
+def create_app(
+    settings: Settings, *, keyring: Keyring | None = None, on_loaded: Callable[[], None] | None = None
+) -> FastAPI:
     """The application. It answers /health/live at once and loads its models meanwhile.
 
+    `keyring`: whose keys open it; without one it is open to all who reach it.
     `on_loaded` is called when they are there, or can't be loaded: then `app.state.registry.error` says why.
     """
     figures = Metrics()
@@ -47,5 +52,7 @@ def create_app(settings: Settings, *, on_loaded: Callable[[], None] | None = Non
     app.add_exception_handler(WenleiError, on_wenlei_error)
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_middleware(LimitBody, max_bytes=settings.max_body_bytes)
+    if keyring:
+        app.add_middleware(Authenticate, keyring=keyring)
     app.add_middleware(Observe, metrics=figures)  # added last, so it stands outermost
     return app

@@ -19,6 +19,7 @@ class Settings(BaseSettings):
     bundles: the folders of the models to serve, the default one first; joined by `:` in the variable.
     precision: of the model that runs, by default its smallest. workers: batches that run at a time.
     queue_size: texts that may wait or run. max_texts: texts of one request. debug: show tracebacks.
+    require_keys: ask for keys on loopback too; elsewhere they are always asked for.
     """
 
     model_config = SettingsConfigDict(
@@ -32,6 +33,7 @@ class Settings(BaseSettings):
     bundles: Annotated[tuple[Path, ...], NoDecode] = ()
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
+    require_keys: bool = False
     device: Literal["cpu", "cuda"] = "cpu"
     precision: str | None = None
     workers: int = Field(default_factory=lambda: min(2, os.cpu_count() or 1), ge=1, le=256)

@@ -1,4 +1,7 @@
 # The server, without torch: docker build -f docker/server.Dockerfile -t wenlei-server .
+# It listens for other machines, so make a key first, in the same volume (or database: WENLEI_DATABASE_URL):
+#   docker run --rm -v wenlei-home:/var/lib/wenlei wenlei-server wenlei user create NAME
+#   docker run --rm -v wenlei-home:/var/lib/wenlei wenlei-server wenlei key create --user NAME
 # For CUDA: --build-arg RUNTIME=gpu, and run it with --gpus all --env WENLEI_DEVICE=cuda.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 
@@ -30,7 +33,7 @@ USER 10001:10001
 WORKDIR /var/lib/wenlei
 VOLUME ["/var/lib/wenlei"]
 EXPOSE 8000
-# Without proxies: a proxy set for the container would be asked for 127.0.0.1 too.
+# The ready route needs no key. Without proxies: a proxy set for the container would be asked for 127.0.0.1 too.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
     CMD ["python", "-c", "from urllib.request import ProxyHandler, build_opener; build_opener(ProxyHandler({})).open('http://127.0.0.1:8000/health/ready', timeout=4)"]
 CMD ["wenlei", "serve", "--bundle", "/bundle", "--host", "0.0.0.0"]

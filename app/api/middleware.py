@@ -13,10 +13,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.api.metrics import Metrics
 from app.api.responses import error_response
 from app.errors import BodyTooLarge, SlowBody
+from app.people.keyring import Identity
 from model.errors import Overloaded
 
 log = structlog.get_logger("wenlei.access")
 
+IDENTITY = "wenlei.identity"  # where a request's scope holds the `Identity` that asks
 REQUEST_ID = b"x-request-id"
 SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 UNMATCHED = "unmatched"  # one name for all, so that strangers can't make figures grow without bound
@@ -41,7 +43,7 @@ class Observe:
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
-        request_id = _header(scope, REQUEST_ID) or b""
+        request_id = header(scope, REQUEST_ID) or b""
         if not SANE_ID.fullmatch(request_id):
             request_id = uuid.uuid4().hex.encode()
         status = 0
@@ -71,6 +73,7 @@ class Observe:
                 route=route,
                 status=status,
                 ms=round(seconds * 1000, 2),
+                **_who(scope),
             )
 
 
@@ -143,12 +146,41 @@ class LimitBody:
         return b"".join(chunks)
 
 
-def _header(scope: Scope, name: bytes) -> bytes | None:
+def header(scope: Scope, name: bytes) -> bytes | None:
+    """The first value of the header, whose `name` is in small letters."""
     return next((value for key, value in scope["headers"] if key == name), None)
+
+
+def _who(scope: Scope) -> dict[str, str]:
+    """Which key asked, where keys are needed."""
+    identity: Identity | None = scope.get(IDENTITY)
+    return {"key": identity.key_id, "user": identity.user} if identity else {}
 
 
 def _has_body(scope: Scope) -> bool:
     return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+
+
+async def refuse_early(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with `error`, but first read the body and throw it away: a client that still sends does not listen."""
+    response = error_response(error)
+    if _has_body(scope) and not await _drain(receive):
+        response.headers["Connection"] = "close"
+    await response(scope, receive, send)
+
+
+async def _drain(receive: Receive) -> bool:
+    """Whether the body came to its end, in good time and not too large."""
+    size, more = 0, True
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more and size <= DRAIN_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                more = message.get("more_body", False)
+    except TimeoutError:
+        return False
+    return not more
 
 
 async def _refuse(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:

@@ -25,7 +25,12 @@ COMMANDS = {
     "demo": "演示：真实评论 → 样本库 → BERT → ONNX → 服务 | the whole loop on real reviews",
     "bench": "测量推理速度与内存 | measure the speed and memory of a bundle",
 }
-GROUPS = {"library": "标准样本库：导入、快照 | the standard-sample library: import, snapshots"}
+GROUPS = {
+    "library": "标准样本库：导入、快照 | the standard-sample library: import, snapshots",
+    "user": "用户 | users, who hold keys",
+    "key": "API 密钥 | API keys",
+    "audit": "审计日志 | the log of who did what",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

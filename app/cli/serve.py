@@ -3,6 +3,8 @@
 import errno
 import ipaddress
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +13,10 @@ import uvicorn
 
 from app.api.logging import configure_logging
 from app.main import create_app
-from app.settings import load_settings
+from app.people.accounts import any_active_key
+from app.people.keyring import Keyring
+from app.settings import Settings, load_settings
+from app.store.database import open_database
 from model.console import JsonFlag, emit, say
 from model.errors import BadInput
 
@@ -43,6 +48,11 @@ def serve(
     if not settings.bundles:
         raise BadInput("no model given; name the folder of a bundle with --bundle")
     listener = listen(settings.host, settings.port)
+    with _keys(settings, listener) as keyring:
+        _run(settings, listener, keyring, as_json=as_json)
+
+
+def _run(settings: Settings, listener: socket.socket, keyring: Keyring | None, *, as_json: bool) -> None:
     configure_logging(settings.log_level)
     server: uvicorn.Server
 
@@ -51,9 +61,9 @@ def serve(
             server.should_exit = True
             return
         ready = {"url": _url(listener), "models": app.state.registry.names()}
-        emit(ready, as_json=as_json, render=lambda _: _greet(listener))
+        emit(ready, as_json=as_json, render=lambda _: _greet(listener, keys=keyring is not None))
 
-    app = create_app(settings, on_loaded=greet_or_stop)
+    app = create_app(settings, keyring=keyring, on_loaded=greet_or_stop)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -69,6 +79,26 @@ def serve(
     server.run(sockets=[listener])
     if app.state.registry.error:
         raise app.state.registry.error
+
+
+@contextmanager
+def _keys(settings: Settings, listener: socket.socket) -> Iterator[Keyring | None]:
+    """The keys that open the server, or None where nobody but this machine can reach it.
+
+    Raises:
+        BadInput: keys are needed, and there is none.
+    """
+    if _is_loopback(listener) and not settings.require_keys:
+        yield None
+        return
+    with open_database(settings) as engine:
+        if not any_active_key(engine):
+            reason = "keys are required" if settings.require_keys else f"other machines can reach {settings.host}"
+            raise BadInput(
+                f"{reason}, and there is no key yet; make one with wenlei user create NAME and "
+                "wenlei key create --user NAME, or listen on 127.0.0.1 without WENLEI_REQUIRE_KEYS"
+            )
+        yield Keyring(engine)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -102,12 +132,20 @@ def _url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _greet(listener: socket.socket) -> None:
+def _is_loopback(listener: socket.socket) -> bool:
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+def _greet(listener: socket.socket, *, keys: bool) -> None:
     url = _url(listener)
+    key = "-H 'Authorization: Bearer wl_…' " if keys else ""
     say(f"{url}  （Ctrl+C 停止 | stops it）  /docs  /metrics")
     say(
-        f"curl {url}/v1/classify -H 'Content-Type: application/json' "
+        f"curl {url}/v1/classify {key}-H 'Content-Type: application/json' "
         """-d '{"texts": ["房间很干净，服务也周到。"]}'"""
     )
-    if not ipaddress.ip_address(listener.getsockname()[0]).is_loopback:
-        say("注意：其他机器也能访问，且无需密钥 | careful: other machines can reach it, and no key is needed")
+    if not _is_loopback(listener):
+        say(
+            "注意：其他机器也能访问；需要密钥，但传输未加密，请在前面放 TLS 代理 | "
+            "careful: other machines can reach it; keys are asked for, but travel in the clear: put TLS in front"
+        )

@@ -86,3 +86,38 @@ snapshots = sa.Table(
     sa.Column("parameters", sa.Text, nullable=False),
     sa.Column("created_at", sa.Text, nullable=False),
 )
+
+users = sa.Table(
+    "users",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("scope", sa.String(8), nullable=False),  # the widest that a key of theirs may have
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("revoked_at", sa.Text),
+)
+
+api_keys = sa.Table(
+    "api_keys",
+    metadata,
+    sa.Column("id", sa.String(12), primary_key=True),  # the part of the key that may be shown
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    sa.Column("scope", sa.String(8), nullable=False),
+    sa.Column("rate", sa.Text),
+    sa.Column("hash", sa.Text, nullable=False),  # argon2id of its secret part
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("expires_at", sa.Text),
+    sa.Column("revoked_at", sa.Text),
+)
+
+# Append-only, as label_events: a trigger refuses UPDATE and DELETE.
+audit_events = sa.Table(
+    "audit_events",
+    metadata,
+    sa.Column("id", RowNumber, primary_key=True),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("target", sa.Text, nullable=False),
+    sa.Column("details", sa.Text, nullable=False),  # JSON object
+)

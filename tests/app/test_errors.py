@@ -1,6 +1,16 @@
 import pytest
 
-from app.errors import BodyTooLarge, ClientGone, NotJson, NotReady, SlowBody, failure
+from app.errors import (
+    BodyTooLarge,
+    ClientGone,
+    Forbidden,
+    NotJson,
+    NotReady,
+    RateLimited,
+    SlowBody,
+    Unauthorized,
+    failure,
+)
 from model import errors
 from model.errors import WenleiError
 
@@ -9,12 +19,15 @@ from model.errors import WenleiError
     ("error", "status", "code"),
     [
         (NotJson("x"), 400, "not_json"),
+        (Unauthorized("x"), 401, "unauthorized"),
+        (Forbidden("x"), 403, "forbidden"),
         (errors.UnknownModel("x"), 404, "unknown_model"),
         (SlowBody("x"), 408, "slow_body"),
         (BodyTooLarge("x"), 413, "body_too_large"),
         (errors.BadInput("x"), 422, "bad_input"),
         (errors.BadText("x"), 422, "bad_text"),
         (errors.BadTaxonomy("x"), 422, "bad_input"),
+        (RateLimited("x", retry_after=1), 429, "rate_limited"),
         (ClientGone("x"), 499, "client_gone"),
         (NotReady("x"), 503, "not_ready"),
         (errors.Overloaded("x", retry_after=0.2), 503, "overloaded"),

@@ -1,0 +1,141 @@
+"""`wenlei user`, `key` and `audit` as people and scripts call them, and when `wenlei serve` wants keys."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.cli import main
+from tests.bundles import tiny_bundle
+
+Call = Callable[..., dict[str, Any]]
+WENLEI = [sys.executable, "-c", "from app.cli import main; main()"]
+KEY = re.compile(r"wl_([0-9a-f]{12})_[0-9a-f]{40}")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WENLEI_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("WENLEI_DATABASE_URL", database_url)
+    monkeypatch.setenv("LOGNAME", "ann")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """The JSON object that the command answers with."""
+
+    def run(*arguments: str) -> dict[str, Any]:
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--json"])
+        out, err = capsys.readouterr()
+        assert ended.value.code == 0, err
+        return json.loads(out)
+
+    return run
+
+
+def test_users_and_keys_are_made_listed_and_revoked(call: Call) -> None:
+    assert call("user", "create", "王芳", "--scope", "operate") == {"user": "王芳", "scope": "operate"}
+    made = call("key", "create", "--user", "王芳", "--scope", "classify", "--expires", "30", "--rate", "100/minute")
+    key_id = KEY.fullmatch(made["key"])[1]
+    (listed,) = call("key", "list")["keys"]
+    assert listed == {name: value for name, value in made.items() if name != "key"}
+    assert (listed["id"], listed["state"], listed["rate"]) == (key_id, "active", "100/minute")
+    assert listed["expires_at"] > listed["created_at"]
+    assert call("key", "revoke", key_id) == {"id": key_id, "revoked": True}
+    assert call("user", "revoke", "王芳") == {"user": "王芳", "revoked": True}
+    assert call("key", "list")["keys"][0]["state"] == "revoked"
+    (user,) = call("user", "list")["users"]
+    assert (user["name"], user["scope"], user["revoked_at"] is None) == ("王芳", "operate", False)
+    events = call("audit", "list")["events"]
+    assert [(event["actor"], event["action"]) for event in events] == [
+        ("ann", "user.revoke"),
+        ("ann", "key.revoke"),
+        ("ann", "key.create"),
+        ("ann", "user.create"),
+    ]
+    assert call("audit", "list", "--limit", "1")["events"] == events[:1]
+    assert made["key"].split("_")[2] not in json.dumps(events)
+
+
+def test_a_new_key_is_all_that_stdout_holds_and_no_list_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(*arguments: str) -> tuple[str, str]:
+        with pytest.raises(SystemExit):
+            main(arguments)
+        return capsys.readouterr()
+
+    shown("user", "create", "li")
+    out, err = shown("key", "create", "--user", "li")
+    found = KEY.fullmatch(out.strip())
+    assert "keep it now" in err
+    lists = "".join(sum((shown(name, "list") for name in ("user", "key", "audit")), ()))
+    assert "li" in lists
+    assert "argon2" not in lists
+    assert found[0].split("_")[2] not in re.sub(r"\s", "", lists + err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("user", "create", "li"), "user 'li' is there already"),
+        (("user", "revoke", "nobody"), "there is no user 'nobody' (users: li)"),
+        (("key", "create", "--user", "nobody"), "wenlei user create"),
+        (("key", "create", "--user", "li", "--scope", "admin"), "reach no further than classify"),
+        (("key", "create", "--user", "li", "--rate", "often"), "write 100/minute"),
+        (("key", "revoke", "000000000000"), "wenlei key list"),
+    ],
+)
+def test_what_can_not_be_done_is_said_in_one_line(
+    call: Call, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    call("user", "create", "li")
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--json"])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+@pytest.mark.parametrize("options", [["--host", "0.0.0.0"], []])
+def test_a_server_that_needs_keys_does_not_start_without_and_then_asks_for_them(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    bundle = tiny_bundle(tmp_path / "tiny").path
+    command = [*WENLEI, "serve", "--bundle", str(bundle), "--port", "0", "--json", *options]
+    if not options:
+        monkeypatch.setenv("WENLEI_REQUIRE_KEYS", "true")
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "wenlei user create NAME and wenlei key create --user NAME" in refused.stderr.splitlines()[-1]
+    call("user", "create", "li")
+    key = call("key", "create", "--user", "li")["key"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            url = json.loads(process.stdout.readline())["url"].replace("0.0.0.0", "127.0.0.1")
+            assert httpx.get(f"{url}/health/ready").status_code == 200
+            assert httpx.post(f"{url}/v1/classify", json={"texts": ["好"]}).status_code == 401
+            headers = {"Authorization": f"Bearer {key}"}
+            assert httpx.post(f"{url}/v1/classify", json={"texts": ["好"]}, headers=headers).status_code == 200
+        finally:
+            process.terminate()
+            logs = process.communicate(timeout=20)[1]
+    assert key.split("_")[2] not in logs
+
+
+def test_on_loopback_no_database_is_opened(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WENLEI_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/nowhere")
+    command = [*WENLEI, "serve", "--bundle", str(tiny_bundle(tmp_path / "tiny").path), "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        try:
+            url = json.loads(process.stdout.readline())["url"]
+            assert httpx.post(f"{url}/v1/classify", json={"texts": ["好"]}).status_code == 200
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
