@@ -18,46 +18,6 @@ Call = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
 
 
-@pytest.fixture
-def home(tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WENLEI_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("WENLEI_DATABASE_URL", database_url)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def call(home: Path, capsys: pytest.CaptureFixture[str]) -> Call:
-    """The JSON object that the command answers with."""
-
-    def run(*arguments: str) -> dict[str, Any]:
-        with pytest.raises(SystemExit) as ended:
-            main(["library", *arguments, "--json"])
-        out, err = capsys.readouterr()
-        assert ended.value.code == 0, err
-        assert out.count("\n") == 1
-        answer = json.loads(out)
-        assert isinstance(answer, dict)
-        return answer
-
-    return run
-
-
-@pytest.fixture
-def refusal(home: Path, capsys: pytest.CaptureFixture[str]) -> Refusal:
-    """The line on stderr of a command that ends with exit code 2."""
-
-    def run(*arguments: str) -> str:
-        with pytest.raises(SystemExit) as ended:
-            main(["library", *arguments, "--json"])
-        out, err = capsys.readouterr()
-        assert (ended.value.code, out) == (2, "")
-        assert "Traceback" not in err
-        return err.strip().splitlines()[-1]
-
-    return run
-
-
 def test_titles_with_numbered_classes_become_a_snapshot(call: Call, home: Path) -> None:
     Path("class.txt").write_text("财经\n体育\n娱乐\n", encoding="utf-8")
     Path("train.txt").write_text('股市今日回暖\t0\n"铁人"夺冠\t1\n股市今日回暖\t0\n谁知道\t9\n', encoding="utf-8")
