@@ -11,8 +11,10 @@ from model.errors import (
     MissingExtra,
     Overloaded,
     RuntimeUnavailable,
+    UnknownEvent,
     UnknownLabel,
     UnknownModel,
+    UnknownSample,
     WenleiError,
 )
 
@@ -62,6 +64,8 @@ STATUSES: tuple[tuple[type[WenleiError], int, str], ...] = (
     (BodyTooLarge, 413, "body_too_large"),
     (BadText, 422, "bad_text"),
     (UnknownLabel, 422, "unknown_label"),
+    (UnknownSample, 404, "unknown_sample"),
+    (UnknownEvent, 404, "unknown_event"),
     (BadInput, 422, "bad_input"),
     (UnknownModel, 404, "unknown_model"),
     (RateLimited, 429, "rate_limited"),

@@ -29,6 +29,14 @@ class UnknownLibrary(BadInput):
     """There is no library of that name."""
 
 
+class UnknownSample(BadInput):
+    """A library has no sample of that id or text, or several whose ids begin so."""
+
+
+class UnknownEvent(BadInput):
+    """There is no label event of that number."""
+
+
 class DatabaseUnavailable(WenleiError):
     """The database can't be reached, is locked or full, or was written by a newer wenlei."""
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli import library_labels
 from app.library.definition import ImportOptions
 from app.library.formats import Format
 from app.library.importing import import_files
@@ -121,6 +122,14 @@ def snapshot_command(
         },
         as_json=as_json,
     )
+
+
+app.command("label")(library_labels.label)
+app.command("history")(library_labels.show_history)
+app.command("blame")(library_labels.blame)
+app.command("undo")(library_labels.undo)
+app.command("conflicts")(library_labels.conflicts)
+app.command("agreement")(library_labels.agreement)
 
 
 def _tell_encoding(table: Table) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from app.store.samples import LabelEvent
+from model.types import Taxonomy
 
 
 class CurrentLabels(NamedTuple):
@@ -20,23 +21,29 @@ def current_labels(events: Sequence[LabelEvent], positions: Mapping[str, int]) -
     `events`: oldest first. `positions`: label → position in the taxonomy. Events that were undone do not count, nor
     do proposals of rules and models; with nothing else there is no current label.
     """
-    spoken = words_of_persons(events)
-    if spoken:
-        newest = max(spoken.values())  # events compare by their numbers
-        return CurrentLabels(newest.labels, any(word.labels != newest.labels for word in spoken.values()), newest.id)
-    imported = [event for event in standing(events) if event.actor_kind == "import"]
-    if not imported:
+    words = candidates(events)
+    if not words:
         return None
-    first = min(imported, key=lambda event: sorted(positions[label] for label in event.labels))
-    return CurrentLabels(first.labels, any(event.labels != first.labels for event in imported), first.id)
+    if words[0].actor_kind == "person":
+        chosen = max(words)  # events compare by their numbers
+    else:
+        chosen = min(words, key=lambda word: sorted(positions[label] for label in word.labels))
+    return CurrentLabels(chosen.labels, any(word.labels != chosen.labels for word in words), chosen.id)
 
 
-def words_of_persons(events: Sequence[LabelEvent]) -> dict[str, LabelEvent]:
-    """Each person's newest word, by name: what a person said before, the person has taken back.
+def label_positions(taxonomy: Taxonomy) -> dict[str, int]:
+    """The position of every label, by which `current_labels` decides between imports."""
+    return {label: position for position, label in enumerate(taxonomy.labels)}
 
-    `events`: oldest first.
+
+def candidates(events: Sequence[LabelEvent]) -> list[LabelEvent]:
+    """The events that the current label is chosen from: each person's newest word, else all that the imports say.
+
+    `events`: oldest first. What a person said before, the person has taken back.
     """
-    return {event.actor: event for event in standing(events) if event.actor_kind == "person"}
+    valid = standing(events)
+    words = {event.actor: event for event in valid if event.actor_kind == "person"}
+    return list(words.values()) or [event for event in valid if event.actor_kind == "import"]
 
 
 def standing(events: Sequence[LabelEvent]) -> list[LabelEvent]:

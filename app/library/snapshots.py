@@ -7,7 +7,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from app.library.labels import current_labels
+from app.library.labels import current_labels, label_positions
 from app.library.splits import Splitter
 from app.store.database import connect, reading, writing
 from app.store.libraries import Library, get_library
@@ -19,7 +19,7 @@ from model.types import Sample, preview
 
 
 class Conflicts(StrEnum):
-    """What becomes of samples on whose label the imports disagree."""
+    """What becomes of samples on whose label persons disagree, or the imports, with no person to decide."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -69,7 +69,7 @@ class _LabelledRows:
         self, connection: sa.Connection, library: Library, *, splitter: Splitter, conflicts: Conflicts
     ) -> None:
         self._samples = labelled_samples(connection, library.id)
-        self._positions = {label: index for index, label in enumerate(library.definition.taxonomy.labels)}
+        self._positions = label_positions(library.definition.taxonomy)
         self._splitter = splitter
         self._drop = conflicts is Conflicts.DROP
         self.conflicting = 0

@@ -93,3 +93,9 @@ def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[Sto
                 for event in events
             ),
         )
+
+
+def ids_from(connection: sa.Connection, library_id: int, start: str, *, limit: int) -> list[str]:
+    """The first ids in the library that begin with the hex digits `start`, sorted."""
+    within = (samples.c.library_id == library_id, samples.c.id >= start, samples.c.id < start + "g")
+    return list(connection.scalars(sa.select(samples.c.id).where(*within).order_by(samples.c.id).limit(limit)))

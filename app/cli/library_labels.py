@@ -1,0 +1,223 @@
+"""The commands of `wenlei library` about labels: who says what of a sample, who disagrees, and how to take it back."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from app.library.agreement import measure_agreement
+from app.library.disputes import Dispute, list_disputes
+from app.library.history import History, history
+from app.library.labelling import Spoken, label_sample, undo_event
+from app.settings import load_settings
+from app.store.database import open_database
+from app.store.events import RecordedEvent
+from model.console import JsonFlag, emit
+
+LibraryName = Annotated[str, typer.Option(help="样本库名称 | name of the library")]
+SampleName = Annotated[
+    str, typer.Argument(help="样本编号或其开头；加 --text 则为文本 | id of the sample, or its beginning")
+]
+IsText = Annotated[bool, typer.Option("--text", help="SAMPLE 是文本本身 | SAMPLE is the text itself")]
+Person = Annotated[str, typer.Option(help="标注人 | who says so")]
+Note = Annotated[str | None, typer.Option(help="备注 | a note")]
+
+
+def label(
+    sample: SampleName,
+    labels: Annotated[list[str], typer.Argument(metavar="LABEL...", help="标签；层级标签写完整路径 | the labels")],
+    by: Person,
+    confidence: Annotated[float | None, typer.Option(help="把握，0 到 1 | how sure, 0 to 1")] = None,
+    note: Note = None,
+    is_text: IsText = False,
+    library: LibraryName = "default",
+    as_json: JsonFlag = False,
+) -> None:
+    """给样本打标签；人的标签优先于导入的标签 | label a sample; a person's word counts more than imports."""
+    with open_database(load_settings()) as engine:
+        spoken = label_sample(
+            engine,
+            library=library,
+            sample=sample,
+            is_text=is_text,
+            labels=labels,
+            by=by,
+            confidence=confidence,
+            note=note,
+        )
+    emit(_spoken(spoken), as_json=as_json)
+
+
+def undo(
+    event: Annotated[int, typer.Argument(min=1, max=2**63 - 1, help="事件编号，见 history | number of the event")],
+    by: Person,
+    note: Note = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """撤销一个事件；撤销“撤销”即恢复 | withdraw an event by another one; undo the undo to bring it back."""
+    with open_database(load_settings()) as engine:
+        spoken = undo_event(engine, event, by=by, note=note)
+    emit({**_spoken(spoken), "undoes": event}, as_json=as_json)
+
+
+def show_history(
+    sample: SampleName, is_text: IsText = False, library: LibraryName = "default", as_json: JsonFlag = False
+) -> None:
+    """样本的全部标签事件，* 为当前标签的来源 | every label event of a sample; * marks the one that counts."""
+    with open_database(load_settings()) as engine:
+        found = history(engine, library=library, sample=sample, is_text=is_text)
+    current = found.current
+    result = {
+        "sample": found.sample.id,
+        "text": found.sample.text,
+        "pair": found.sample.pair,
+        "labels": list(current.labels) if current else None,
+        "conflict": bool(current and current.conflict),
+        "events": [
+            {
+                **_event(recorded),
+                "undone_by": found.undone_by.get(recorded.event.id),
+                "current": current is not None and recorded.event.id == current.event,
+            }
+            for recorded in found.sample.recorded
+        ],
+    }
+    emit(result, as_json=as_json, render=lambda console: _show_history(console, found))
+
+
+def blame(
+    sample: SampleName, is_text: IsText = False, library: LibraryName = "default", as_json: JsonFlag = False
+) -> None:
+    """当前标签出自谁、何时、何处 | the one event that the current label comes from."""
+    with open_database(load_settings()) as engine:
+        recorded = history(engine, library=library, sample=sample, is_text=is_text).blame()
+    emit(_event(recorded), as_json=as_json, render=lambda console: _show(console, _line(recorded)))
+
+
+def conflicts(
+    library: LibraryName = "default",
+    limit: Annotated[int, typer.Option(min=1, help="最多显示几条 | at most so many")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="跳过前几条 | after the first so many")] = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """标签有分歧的样本及各方标签 | samples on which persons or imports disagree, with what each says."""
+    with open_database(load_settings()) as engine:
+        page = list_disputes(engine, library=library, limit=limit, offset=offset)
+    result = {"total": page.total, "conflicts": [_dispute(dispute) for dispute in page.disputes]}
+
+    def show(console: Console) -> None:
+        for dispute in page.disputes:
+            _show(console, f"{dispute.sample.id}  {_texts(dispute.sample.text, dispute.sample.pair)}")
+            for recorded in dispute.candidates:
+                mark = "*" if recorded.event.id == dispute.current.event else " "
+                _show(console, f"  {mark} {_line(recorded)}")
+        first = min(offset + 1, page.total)
+        _show(
+            console, f"{first}–{offset + len(page.disputes)} / {page.total}" if page.disputes else f"0 / {page.total}"
+        )
+
+    emit(result, as_json=as_json, render=show)
+
+
+def agreement(library: LibraryName = "default", as_json: JsonFlag = False) -> None:
+    """标注人之间的一致性：Cohen κ、Krippendorff α | agreement between the persons who label."""
+    with open_database(load_settings()) as engine:
+        measured = measure_agreement(engine, library=library)
+    result = {
+        "samples": measured.samples,
+        "persons": measured.persons,
+        "observed": measured.observed,
+        "alpha": measured.alpha,
+        "pairs": [
+            {"persons": list(pair.persons), "samples": pair.samples, "observed": pair.observed, "kappa": pair.kappa}
+            for pair in measured.pairs
+        ],
+    }
+
+    def show(console: Console) -> None:
+        _show(
+            console,
+            f"样本 samples {measured.samples}  一致率 observed {measured.observed:.3f}  α {_figure(measured.alpha)}",
+        )
+        for pair in measured.pairs:
+            names, figures = " – ".join(pair.persons), f"{pair.observed:.3f}  κ {_figure(pair.kappa)}"
+            _show(console, f"  {names}: 样本 samples {pair.samples}  一致率 observed {figures}")
+
+    emit(result, as_json=as_json, render=show)
+
+
+def _spoken(spoken: Spoken) -> dict[str, Any]:
+    current = spoken.current
+    return {
+        "event": spoken.event,
+        "sample": spoken.sample,
+        "labels": list(current.labels) if current else None,
+        "conflict": bool(current and current.conflict),
+    }
+
+
+def _event(recorded: RecordedEvent) -> dict[str, Any]:
+    event = recorded.event
+    return {
+        "event": event.id,
+        "at": recorded.created_at,
+        "kind": event.actor_kind,
+        "who": event.actor,
+        "labels": None if event.undoes else list(event.labels),
+        "undoes": event.undoes,
+        "confidence": recorded.confidence,
+        "source": recorded.source,
+        "line": recorded.line,
+        "note": recorded.note,
+    }
+
+
+def _dispute(dispute: Dispute) -> dict[str, Any]:
+    return {
+        "sample": dispute.sample.id,
+        "text": dispute.sample.text,
+        "pair": dispute.sample.pair,
+        "labels": list(dispute.current.labels),
+        "candidates": [_event(recorded) for recorded in dispute.candidates],
+    }
+
+
+def _show_history(console: Console, found: History) -> None:
+    _show(console, f"{found.sample.id}  {_texts(found.sample.text, found.sample.pair)}")
+    for recorded in found.sample.recorded:
+        event = recorded.event.id
+        current = found.current is not None and event == found.current.event
+        undone = f"  （已被 {found.undone_by[event]} 撤销 undone）" if event in found.undone_by else ""
+        _show(console, f"{'*' if current else ' '} {_line(recorded)}{undone}")
+    if found.current is None:
+        _show(console, "当前没有标签 no label now")
+    elif found.current.conflict:
+        _show(console, "标签有分歧 in conflict")
+
+
+def _line(recorded: RecordedEvent) -> str:
+    """An event on one line: number, time, who, what, and what else is known."""
+    event = recorded.event
+    said = f"撤销 undoes {event.undoes}" if event.undoes else " + ".join(event.labels)
+    parts = [
+        str(event.id),
+        recorded.created_at,
+        f"{event.actor_kind} {event.actor}",
+        said,
+        f"把握 confidence {recorded.confidence:g}" if recorded.confidence is not None else "",
+        f"{recorded.source}:{recorded.line}" if recorded.source else "",
+        f"“{recorded.note}”" if recorded.note else "",
+    ]
+    return "  ".join(filter(None, parts))
+
+
+def _texts(text: str, pair: str | None) -> str:
+    return text if pair is None else f"{text} ‖ {pair}"
+
+
+def _figure(value: float | None) -> str:
+    return "无定义 undefined" if value is None else f"{value:.3f}"
+
+
+def _show(console: Console, line: str) -> None:
+    console.print(line, soft_wrap=True, highlight=False)

@@ -1,0 +1,136 @@
+"""What persons say about samples: a label, or that an earlier event shall not count. Each is an event of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from app.library.cells import label_name
+from app.library.finding import find_sample
+from app.library.labels import CurrentLabels, current_labels, label_positions, withdrawn_by
+from app.store.database import connect, writing
+from app.store.events import events_of_sample, find_event, lock_sample, record_word
+from app.store.libraries import Library, get_library
+from model.errors import BadInput, UnknownEvent, UnknownLabel
+from model.types import Task, Taxonomy, preview
+
+MAX_NAME_CHARS, MAX_NOTE_CHARS = 64, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The event that was written about a sample, and what its label is now."""
+
+    event: int
+    sample: str
+    current: CurrentLabels | None
+
+
+def label_sample(
+    engine: sa.Engine,
+    *,
+    library: str,
+    sample: str,
+    is_text: bool = False,
+    labels: Sequence[str],
+    by: str,
+    confidence: float | None = None,
+    note: str | None = None,
+) -> Spoken:
+    """Record that the person `by` gives `labels` to a sample, found by its id, the id's beginning, or its text.
+
+    confidence: 0 to 1.
+
+    Raises:
+        UnknownLibrary, UnknownSample: there is none. UnknownLabel: a label is not in the taxonomy. BadInput: there are
+        too many or none, or the name, the confidence or the note can't be one. Nothing is written then.
+    """
+    person, remark = _person(by), _remark(note)
+    if confidence is not None and not 0 <= confidence <= 1:
+        raise BadInput(f"--confidence {confidence:g}: give a number from 0 to 1")
+    with connect(engine) as connection, writing(connection):
+        into = get_library(connection, library)
+        chosen = check_labels(into.definition.taxonomy, labels)
+        sample_id = find_sample(connection, into, sample, is_text=is_text)
+        lock_sample(connection, into.id, sample_id)
+        event = record_word(
+            connection, into.id, sample_id, person=person, labels=chosen, confidence=confidence, note=remark
+        )
+        return _spoken(connection, into, sample_id, event)
+
+
+def undo_event(engine: sa.Engine, event: int, *, by: str, note: str | None = None) -> Spoken:
+    """Record that the person `by` withdraws an event; withdrawing an undo brings back what it withdrew.
+
+    Raises:
+        UnknownEvent: there is none of that number. BadInput: it is undone already, or the name or the note can't be
+        one. Nothing is written then.
+    """
+    person, remark = _person(by), _remark(note)
+    with connect(engine) as connection, writing(connection):
+        place = find_event(connection, event)
+        if place is None:
+            raise UnknownEvent(f"there is no event {event}; wenlei library history SAMPLE shows those of a sample")
+        into = get_library(connection, place.library)
+        lock_sample(connection, into.id, place.sample_id)
+        withdrawn = withdrawn_by(events_of_sample(connection, into.id, place.sample_id).events)
+        if event in withdrawn:
+            undo = withdrawn[event]
+            raise BadInput(f"event {event} is undone already, by event {undo}; undo event {undo} to bring it back")
+        undo = record_word(connection, into.id, place.sample_id, person=person, note=remark, undoes=event)
+        return _spoken(connection, into, place.sample_id, undo)
+
+
+def check_labels(taxonomy: Taxonomy, labels: Sequence[str]) -> list[str]:
+    """`labels` as an event holds them: each once, sorted by code point.
+
+    Raises:
+        UnknownLabel: one is not in the taxonomy; whole paths are, their levels are not. BadInput: there are none, or
+        too many for the task.
+    """
+    names = sorted({name for label in labels if (name := label_name(label))})
+    if not names:
+        raise BadInput("the label is empty; give one of the taxonomy")
+    for name in names:
+        if name not in taxonomy.labels:
+            raise UnknownLabel(
+                f"label {name!r} is not in the taxonomy ({_known(taxonomy)}){_whole_path(taxonomy, name)}"
+            )
+    if len(names) > 1 and not taxonomy.multiple:
+        raise BadInput(f"{len(names)} labels ({preview(names)}), and the task {taxonomy.task} allows one")
+    return names
+
+
+def _known(taxonomy: Taxonomy) -> str:
+    return preview(taxonomy.labels) or "it has no labels yet: import with --label-names to declare them"
+
+
+def _whole_path(taxonomy: Taxonomy, name: str) -> str:
+    paths = [label for label in taxonomy.labels if name in taxonomy.levels(label)]
+    return f"; give the whole path: {preview(paths, 3)}" if taxonomy.task is Task.HIERARCHICAL and paths else ""
+
+
+def _person(by: str) -> str:
+    name = _line(by, "--by", MAX_NAME_CHARS)
+    if not name:
+        raise BadInput("--by is empty; say who labels")
+    return name
+
+
+def _remark(note: str | None) -> str | None:
+    return _line(note, "--note", MAX_NOTE_CHARS) or None if note is not None else None
+
+
+def _line(value: str, option: str, limit: int) -> str:
+    """`value` without invisible characters and doubled white space, so that one name is one person."""
+    line = label_name(value)
+    if len(line) > limit:
+        raise BadInput(f"{option} has {len(line)} characters, more than {limit}; shorten it")
+    if any("\ud800" <= char <= "\udfff" for char in line):
+        raise BadInput(f"{option} holds bytes that are not text in the terminal's encoding")
+    return line
+
+
+def _spoken(connection: sa.Connection, library: Library, sample_id: str, event: int) -> Spoken:
+    said = events_of_sample(connection, library.id, sample_id)
+    return Spoken(event, sample_id, current_labels(said.events, label_positions(library.definition.taxonomy)))
