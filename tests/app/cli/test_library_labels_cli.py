@@ -1,0 +1,124 @@
+"""`wenlei library label`, `history`, `blame`, `undo`, `conflicts`, `agreement`: as JSON, as lines, and when refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import main
+
+Call = Callable[..., dict[str, Any]]
+Refusal = Callable[..., str]
+ROWS = "text,label\n房间大,好评\n早餐凉,中评\n早餐凉,差评\n隔音差,差评\n"
+
+
+@pytest.fixture
+def reviews(home: Path, call: Call) -> Path:
+    Path("a.csv").write_text(ROWS, encoding="utf-8")
+    call("import", "a.csv", "--text", "text", "--label", "label")
+    return home
+
+
+@pytest.fixture
+def lines(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
+    """The lines that a person sees."""
+
+    def run(*arguments: str) -> list[str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["library", *arguments])
+        assert ended.value.code == 0
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def test_a_label_its_history_and_its_undo(reviews: Path, call: Call) -> None:
+    spoken = call("label", "早餐凉", "差评", "--text", "--by", "王芳", "--confidence", "0.9", "--note", "看过原文")
+    assert (spoken["labels"], spoken["conflict"]) == (["差评"], False)
+    blamed = call("blame", spoken["sample"][:10])
+    assert {key: blamed[key] for key in ("event", "kind", "who", "labels", "confidence", "note", "source")} == {
+        "event": spoken["event"],
+        "kind": "person",
+        "who": "王芳",
+        "labels": ["差评"],
+        "confidence": 0.9,
+        "note": "看过原文",
+        "source": None,
+    }
+    undone = call("undo", str(spoken["event"]), "--by", "李雷")
+    assert (undone["undoes"], undone["labels"], undone["conflict"]) == (spoken["event"], ["中评"], True)
+    told = call("history", spoken["sample"])
+    assert (told["text"], told["labels"], told["conflict"]) == ("早餐凉", ["中评"], True)
+    assert [(event["kind"], event["labels"], event["undone_by"], event["current"]) for event in told["events"]] == [
+        ("import", ["中评"], None, True),
+        ("import", ["差评"], None, False),
+        ("person", ["差评"], undone["event"], False),
+        ("person", None, None, False),
+    ]
+
+
+def test_a_history_reads_line_by_line(reviews: Path, call: Call, lines: Callable[..., list[str]]) -> None:
+    spoken = call("label", "早餐凉", "差评", "--text", "--by", "王[芳]", "--confidence", "0.9", "--note", "看过原文")
+    undone = call("undo", str(spoken["event"]), "--by", "李雷")
+    shown = lines("history", "早餐凉", "--text")
+    assert shown[0] == f"{spoken['sample']}  早餐凉"
+    assert shown[1].startswith("* 2  2")
+    assert shown[1].endswith("import wenlei library import  中评  a.csv:3")
+    assert "  person 王[芳]  差评  把握 confidence 0.9  “看过原文”" in shown[3]
+    assert shown[3].endswith(f"已被 {undone['event']} 撤销 undone）")
+    assert shown[4].endswith(f"person 李雷  撤销 undoes {spoken['event']}")
+    assert shown[5:] == ["标签有分歧 in conflict"]
+    assert lines("blame", "早餐凉", "--text") == [shown[1].removeprefix("* ")]
+
+
+def test_conflicts_page_by_page(reviews: Path, call: Call, lines: Callable[..., list[str]]) -> None:
+    call("label", "房间大", "好评", "--text", "--by", "王芳")
+    call("label", "房间大", "差评", "--text", "--by", "李雷")
+    found = call("conflicts")
+    assert found["total"] == 2
+    assert {
+        conflict["text"]: (conflict["labels"], [(said["who"], said["labels"]) for said in conflict["candidates"]])
+        for conflict in found["conflicts"]
+    } == {
+        "房间大": (["差评"], [("王芳", ["好评"]), ("李雷", ["差评"])]),
+        "早餐凉": (["中评"], [("wenlei library import", ["中评"]), ("wenlei library import", ["差评"])]),
+    }
+    pages = [call("conflicts", "--limit", "1", "--offset", str(offset))["conflicts"] for offset in range(3)]
+    assert pages == [found["conflicts"][:1], found["conflicts"][1:], []]
+    shown = lines("conflicts", "--limit", "1", "--offset", "1")
+    assert [line.strip()[:1] == "*" for line in shown].count(True) == 1
+    assert shown[-1] == "2–2 / 2"
+
+
+def test_agreement_of_two_persons(reviews: Path, call: Call, refusal: Refusal, lines: Callable[..., list[str]]) -> None:
+    assert "no sample that two persons labelled" in refusal("agreement")
+    for by, words in (("王芳", ("好评", "中评", "差评")), ("李雷", ("好评", "差评", "差评"))):
+        for text, word in zip(("房间大", "早餐凉", "隔音差"), words, strict=True):
+            call("label", text, word, "--text", "--by", by)
+    measured = call("agreement")
+    assert (measured["samples"], measured["persons"]) == (3, {"李雷": 3, "王芳": 3})
+    assert measured["pairs"] == [
+        {"persons": ["李雷", "王芳"], "samples": 3, "observed": pytest.approx(2 / 3), "kappa": pytest.approx(0.5)}
+    ]
+    assert measured["alpha"] == pytest.approx(1 - 5 * 2 / (36 - 4 - 1 - 9))
+    assert lines("agreement") == [
+        "样本 samples 3  一致率 observed 0.667  α 0.545",
+        "  李雷 – 王芳: 样本 samples 3  一致率 observed 0.667  κ 0.500",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("label", "房间大", "好平", "--text", "--by", "王芳"), "label '好平' is not in the taxonomy"),
+        (("label", "ffff", "好评", "--by", "王芳"), "no sample whose id begins with 'ffff'"),
+        (("undo", "99", "--by", "王芳"), "there is no event 99"),
+        (("history", "房间小", "--text"), "no sample with the text '房间小'"),
+        (("blame", "0", "--library", "other"), "there is no library 'other'"),
+    ],
+)
+def test_what_can_not_be_done_is_told_in_one_line(
+    reviews: Path, refusal: Refusal, arguments: tuple[str, ...], message: str
+) -> None:
+    assert message in refusal(*arguments)
