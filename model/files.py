@@ -29,12 +29,12 @@ def staging_folder(beside: Path) -> Iterator[Path]:
 
 
 def publish(staging: Path, destination: Path) -> None:
-    """Give a filled staging folder its name, all at once; before that nothing is seen under it.
+    """Give a filled staging folder, or a file in one, its name, all at once; before that nothing is seen under it.
 
     Raises:
         BadInput: `destination` is there already.
     """
-    for path in staging.rglob("*"):
+    for path in (staging, *staging.rglob("*")):
         if path.is_file():
             path.chmod(0o644)  # some libraries write private files; a server reads them as another user
             flush(path)

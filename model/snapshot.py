@@ -109,17 +109,7 @@ def open_snapshot(path: Path) -> Snapshot:
     Raises:
         BadSnapshot: there is none, a newer wenlei wrote it, or its content is not what its name says.
     """
-    try:
-        manifest = read_json(path / "manifest.json")
-    except FileNotFoundError:
-        raise BadSnapshot(
-            f"{path} is not a snapshot: no manifest.json in it; make one with wenlei library snapshot"
-        ) from None
-    except ValueError as error:
-        raise BadSnapshot(f"{path}/manifest.json can't be read: {error}") from None
-    snapshot = _snapshot(path, manifest)
-    if not is_sealed(path / "manifest.json"):
-        raise BadSnapshot(f"{path}/manifest.json has been changed; copy the snapshot again, or freeze the library anew")
+    snapshot = describe_snapshot(path)
     content, counts = ContentHash(snapshot.taxonomy), Counts(snapshot.taxonomy)
     try:
         for sample in snapshot.samples():
@@ -133,6 +123,26 @@ def open_snapshot(path: Path) -> Snapshot:
         raise BadSnapshot(f"{path} has been changed: its content hashes to {content.hexdigest()}, not {snapshot.hash}")
     if counts.to_json() != snapshot.counts:
         raise BadSnapshot(f"{path}/manifest.json has been changed: its counts are not those of the samples")
+    return snapshot
+
+
+def describe_snapshot(path: Path) -> Snapshot:
+    """The snapshot at `path` by its sealed manifest alone: in no time, and no row of it has been looked at.
+
+    Raises:
+        BadSnapshot: there is none, a newer wenlei wrote it, or its manifest has been changed.
+    """
+    try:
+        manifest = read_json(path / "manifest.json")
+    except FileNotFoundError:
+        raise BadSnapshot(
+            f"{path} is not a snapshot: no manifest.json in it; make one with wenlei library snapshot"
+        ) from None
+    except ValueError as error:
+        raise BadSnapshot(f"{path}/manifest.json can't be read: {error}") from None
+    snapshot = _snapshot(path, manifest)
+    if not is_sealed(path / "manifest.json"):
+        raise BadSnapshot(f"{path}/manifest.json has been changed; copy the snapshot again, or freeze the library anew")
     return snapshot
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli import library_labels
+from app.cli import library_labels, library_snapshots
 from app.library.definition import ImportOptions
 from app.library.formats import Format
 from app.library.importing import import_files
@@ -124,6 +124,10 @@ def snapshot_command(
     )
 
 
+app.command("snapshots")(library_snapshots.snapshots)
+app.command("diff")(library_snapshots.diff)
+app.command("export")(library_snapshots.export)
+app.command("verify")(library_snapshots.verify)
 app.command("label")(library_labels.label)
 app.command("history")(library_labels.show_history)
 app.command("blame")(library_labels.blame)

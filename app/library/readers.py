@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
+from app.library.formulas import unguarded
+
 # Longer lines than any text may be; a longer one is cut, so that a file without line breaks can't fill the memory.
 MAX_LINE_CHARS = 1 << 20
 # Of one CSV record: a quote that is never closed must not swallow the rest of the file.
@@ -88,6 +90,8 @@ def sheet_rows(rows: Iterable[Sequence[Any]]) -> Iterator[Row | Broken]:
 def csv_rows(lines: Iterable[str], *, delimiter: str) -> Iterator[Row | Broken]:
     """CSV records, every one as wide as the first; quoted cells may hold delimiters and line breaks.
 
+    An apostrophe that keeps a cell from being a formula (`app.library.formulas`) is no part of it.
+
     When a record of several lines comes out wrong, its first line holds a quote that was never meant to open a
     cell: that line is broken, and reading goes on at the second.
     """
@@ -106,7 +110,7 @@ def csv_rows(lines: Iterable[str], *, delimiter: str) -> Iterator[Row | Broken]:
             runaway = feed.cut_short or (len(feed.taken) > 1 and not _strictly_csv(feed.taken, delimiter))
             if len(cells) in (0, width) and not runaway:
                 if cells:
-                    yield Row(feed.line, cells)
+                    yield Row(feed.line, [unguarded(cell) if cell[:1] == "'" else cell for cell in cells])
                 feed.done()
                 continue
             reason = _RUNAWAY if runaway or len(feed.taken) > 1 else f"{len(cells)} columns instead of {width}"

@@ -63,10 +63,13 @@ def get_library(connection: sa.Connection, name: str) -> Library:
     """
     if library := find_library(connection, name):
         return library
-    names = ", ".join(connection.scalars(sa.select(libraries.c.name).order_by(libraries.c.name)))
-    raise UnknownLibrary(
-        f"there is no library {name!r} (libraries: {names or 'none yet'}); fill it with wenlei library import"
-    )
+    names = ", ".join(library_names(connection)) or "none yet"
+    raise UnknownLibrary(f"there is no library {name!r} (libraries: {names}); fill it with wenlei library import")
+
+
+def library_names(connection: sa.Connection) -> list[str]:
+    """The names of all libraries, sorted."""
+    return list(connection.scalars(sa.select(libraries.c.name).order_by(libraries.c.name)))
 
 
 def save_library(connection: sa.Connection, definition: LibraryDefinition, *, known: Library | None) -> Library:

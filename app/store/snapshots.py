@@ -1,13 +1,39 @@
 """Which snapshots were frozen from a library, when, and with which parameters."""
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from app.store.tables import snapshots
+from app.store.tables import libraries, snapshots
 from model.run import now
 from model.snapshot import Snapshot
+
+
+class RecordedSnapshot(NamedTuple):
+    """A snapshot as it was recorded when it was frozen. `path`: absolute; the folder may be gone since."""
+
+    library: str
+    hash: str
+    parent: str | None
+    path: Path
+    created_at: str
+
+
+def recorded_snapshots(connection: sa.Connection, library: str | None = None) -> list[RecordedSnapshot]:
+    """The snapshots of one library or of all, oldest first; what was frozen again into the same folder counts once."""
+    query = (
+        sa.select(libraries.c.name, snapshots.c.hash, snapshots.c.parent, snapshots.c.path, snapshots.c.created_at)
+        .join(libraries, libraries.c.id == snapshots.c.library_id)
+        .order_by(snapshots.c.id)
+    )
+    if library is not None:
+        query = query.where(libraries.c.name == library)
+    first: dict[tuple[str, str], RecordedSnapshot] = {}
+    for name, content_hash, parent, path, created_at in connection.execute(query):
+        first.setdefault((name, path), RecordedSnapshot(name, content_hash, parent, Path(path), created_at))
+    return list(first.values())
 
 
 def last_snapshot(connection: sa.Connection, library_id: int) -> str | None:
