@@ -4,23 +4,26 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import metadata
+from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Security
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
 from app.api import classify, health
-from app.api.auth import Authenticate
 from app.api.metrics import Metrics
 from app.api.middleware import LimitBody, Observe
 from app.api.responses import on_http_error, on_wenlei_error
-from app.people.keyring import Keyring
 from app.serving.registry import Registry
 from app.settings import Settings
 from model.errors import WenleiError
 
+if TYPE_CHECKING:
+    from app.people.keyring import Keyring
+
 
 def create_app(
-    settings: Settings, *, keyring: Keyring | None = None, on_loaded: Callable[[], None] | None = None
+    settings: Settings, *, keyring: "Keyring | None" = None, on_loaded: Callable[[], None] | None = None
 ) -> FastAPI:
     """The application. It answers /health/live at once and loads its models meanwhile.
 
@@ -47,12 +50,16 @@ def create_app(
 
     app = FastAPI(title="wenlei 文类", version=metadata.version("wenlei"), lifespan=lifespan)
     app.state.settings, app.state.registry, app.state.metrics = settings, registry, figures
-    app.include_router(classify.router)
+    # Shown on /docs, where people can enter a key; `Authenticate` is what asks for it.
+    shown = [Security(HTTPBearer(auto_error=False, description="wl_<id>_<secret>"))] if keyring else []
+    app.include_router(classify.router, dependencies=shown)
     app.include_router(health.router)
     app.add_exception_handler(WenleiError, on_wenlei_error)
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_middleware(LimitBody, max_bytes=settings.max_body_bytes)
     if keyring:
+        from app.api.auth import Authenticate  # brings the database along: 50 MiB that a server without keys spares
+
         app.add_middleware(Authenticate, keyring=keyring)
     app.add_middleware(Observe, metrics=figures)  # added last, so it stands outermost
     return app

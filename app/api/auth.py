@@ -31,7 +31,8 @@ class Authenticate:
             await self.app(scope, receive, send)
             return
         try:
-            scope[IDENTITY] = await self._identify(scope)
+            identity = scope[IDENTITY] = await self._identify(scope)
+            _check(identity, scope["path"])
         except (Unauthorized, Forbidden, RateLimited, NotReady) as error:
             await refuse_early(error, scope, receive, send)
             return
@@ -41,17 +42,24 @@ class Authenticate:
         presented = _bearer(scope)
         client = scope.get("client")
         try:
-            identity = await self.keyring.identify(presented, address=client[0] if client else "")
+            return await self.keyring.identify(presented, address=client[0] if client else "")
         except DatabaseUnavailable as error:
             log.error("keys can't be looked up", error=str(error))  # where the database is, is not told to strangers
             raise NotReady("keys can't be looked up at the moment; try again later") from None
-        needed = NEEDED.get(scope["path"], KeyScope.ADMIN)
-        if not identity.scope.covers(needed):
-            raise Forbidden(
-                f"key {identity.key_id} has scope {identity.scope}, {scope['path'][:100]} needs {needed}; "
-                "ask whoever runs this server for a wider key"
-            )
-        return identity
+
+
+def _check(identity: Identity, path: str) -> None:
+    """Does the key reach the path?
+
+    Raises:
+        Forbidden: it does not.
+    """
+    needed = NEEDED.get(path, KeyScope.ADMIN)
+    if not identity.scope.covers(needed):
+        raise Forbidden(
+            f"key {identity.key_id} has scope {identity.scope}, {path[:100]} needs {needed}; "
+            "ask whoever runs this server for a wider key"
+        )
 
 
 def _bearer(scope: Scope) -> str:

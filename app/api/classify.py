@@ -35,9 +35,12 @@ FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse, "description": description}
     for status, description in {
         400: "不是 JSON | not JSON",
+        401: "需要密钥 | a key is needed, where other machines can reach the server",
+        403: "密钥权限不够 | the key's scope is too narrow",
         404: "没有这个模型 | no such model",
         413: "请求体过大 | body too large",
         422: "请求内容有误 | not a valid request",
+        429: "请求过频 | too many requests with this key",
         503: "队列已满或模型未就绪 | queue full, or models not loaded",
     }.items()
 }

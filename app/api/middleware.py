@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -13,8 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.api.metrics import Metrics
 from app.api.responses import error_response
 from app.errors import BodyTooLarge, SlowBody
-from app.people.keyring import Identity
 from model.errors import Overloaded
+
+if TYPE_CHECKING:  # keys bring the database along
+    from app.people.keyring import Identity
 
 log = structlog.get_logger("wenlei.access")
 

@@ -6,19 +6,19 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 import uvicorn
 
 from app.api.logging import configure_logging
 from app.main import create_app
-from app.people.accounts import any_active_key
-from app.people.keyring import Keyring
 from app.settings import Settings, load_settings
-from app.store.database import open_database
 from model.console import JsonFlag, emit, say
 from model.errors import BadInput
+
+if TYPE_CHECKING:
+    from app.people.keyring import Keyring
 
 BACKLOG = 2048  # connections that the kernel keeps while we are busy
 DRAIN_SECONDS = 30  # for answers under way when the server is told to stop
@@ -47,12 +47,11 @@ def serve(
     )
     if not settings.bundles:
         raise BadInput("no model given; name the folder of a bundle with --bundle")
-    listener = listen(settings.host, settings.port)
-    with _keys(settings, listener) as keyring:
+    with listen(settings.host, settings.port) as listener, _keys(settings, listener) as keyring:
         _run(settings, listener, keyring, as_json=as_json)
 
 
-def _run(settings: Settings, listener: socket.socket, keyring: Keyring | None, *, as_json: bool) -> None:
+def _run(settings: Settings, listener: socket.socket, keyring: "Keyring | None", *, as_json: bool) -> None:
     configure_logging(settings.log_level)
     server: uvicorn.Server
 
@@ -82,7 +81,7 @@ def _run(settings: Settings, listener: socket.socket, keyring: Keyring | None, *
 
 
 @contextmanager
-def _keys(settings: Settings, listener: socket.socket) -> Iterator[Keyring | None]:
+def _keys(settings: Settings, listener: socket.socket) -> Iterator["Keyring | None"]:
     """The keys that open the server, or None where nobody but this machine can reach it.
 
     Raises:
@@ -91,6 +90,10 @@ def _keys(settings: Settings, listener: socket.socket) -> Iterator[Keyring | Non
     if _is_loopback(listener) and not settings.require_keys:
         yield None
         return
+    from app.people.accounts import any_active_key  # these bring the database along, 50 MiB that others spare
+    from app.people.keyring import Keyring
+    from app.store.database import open_database
+
     with open_database(settings) as engine:
         if not any_active_key(engine):
             reason = "keys are required" if settings.require_keys else f"other machines can reach {settings.host}"

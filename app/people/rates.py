@@ -1,5 +1,6 @@
 """How often somebody may ask, counted in memory, in this process."""
 
+import ipaddress
 import math
 import time
 
@@ -59,8 +60,9 @@ class Rates:
         Raises:
             RateLimited: too many that it tried lately were none.
         """
-        if not self._addresses.test(self._strangers, address):
-            wait = _seconds_until(self._addresses.get_window_stats(self._strangers, address).reset_time)
+        network = _network(address)
+        if not self._addresses.test(self._strangers, network):
+            wait = _seconds_until(self._addresses.get_window_stats(self._strangers, network).reset_time)
             raise RateLimited(
                 f"too many keys from your address were not valid; check the key, and try again in {wait} seconds",
                 retry_after=wait,
@@ -68,7 +70,16 @@ class Rates:
 
     def count_failure(self, address: str) -> None:
         """A key from the address was none."""
-        self._addresses.hit(self._strangers, address)
+        self._addresses.hit(self._strangers, _network(address))
+
+
+def _network(address: str) -> str:
+    """What one subscriber holds: an IPv4 address, or the 2^64 of an IPv6 network."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:  # a socket of the file system has none
+        return address
+    return address if parsed.version == 4 else str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 def _seconds_until(time_of_reset: float) -> int:

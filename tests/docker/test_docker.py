@@ -16,6 +16,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from app.api.auth import OPEN
 from app.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
@@ -116,6 +117,14 @@ def test_the_health_check_follows_the_ready_route_past_any_proxy(status, expecte
         checked = subprocess.run([sys.executable, *command], capture_output=True, check=False, env=environment)
         server.shutdown()
     assert checked.returncode == expected
+
+
+def test_a_container_needs_keys_and_its_health_check_needs_none():
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    assert "0.0.0.0" in json.loads(arguments(SERVER, "CMD")[-1])
+    assert "/health/ready" in OPEN
+    for command in ("wenlei user create", "wenlei key create"):
+        assert f"docker compose run --rm server {command}" in text
 
 
 def test_compose_starts_the_server_after_a_healthy_database(compose):

@@ -79,6 +79,12 @@ def test_health_and_the_description_of_the_interface_are_open(server: Server, pa
     assert server.client.get(path).status_code == 200
 
 
+def test_the_description_says_that_classifying_takes_a_key(server: Server) -> None:
+    described = server.client.get("/openapi.json").json()
+    assert described["paths"]["/v1/classify"]["post"]["security"] == [{"HTTPBearer": []}]
+    assert described["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+
+
 def test_a_refusal_says_how_a_key_is_sent(server: Server) -> None:
     answer = server.client.post("/v1/classify", content=GOOD)
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")

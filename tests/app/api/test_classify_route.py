@@ -228,7 +228,7 @@ def test_the_documentation_shows_the_schemas_of_the_request_and_its_answers(serv
     operation = document["paths"]["/v1/classify"]["post"]
     request = operation["requestBody"]["content"]["application/json"]["schema"]
     assert set(request["properties"]) == {"texts", "top_k", "model"}
-    assert set(operation["responses"]) == {"200", "400", "404", "413", "422", "503"}
+    assert set(operation["responses"]) == {"200", "400", "401", "403", "404", "413", "422", "429", "503"}
     assert server.client.get("/docs").status_code == 200
     for reference in set(re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(document))):
         assert reduce(dict.__getitem__, reference.split("/"), document)

@@ -19,17 +19,10 @@ WENLEI = [sys.executable, "-c", "from app.cli import main; main()"]
 KEY = re.compile(r"wl_([0-9a-f]{12})_[0-9a-f]{40}")
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("WENLEI_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("WENLEI_DATABASE_URL", database_url)
-    monkeypatch.setenv("LOGNAME", "ann")
-    return tmp_path / "home"
-
-
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    """The JSON object that the command answers with."""
+def call(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """The JSON object that the command answers with, run by ann."""
+    monkeypatch.setenv("LOGNAME", "ann")
 
     def run(*arguments: str) -> dict[str, Any]:
         with pytest.raises(SystemExit) as ended:
@@ -65,7 +58,9 @@ def test_users_and_keys_are_made_listed_and_revoked(call: Call) -> None:
     assert made["key"].split("_")[2] not in json.dumps(events)
 
 
-def test_a_new_key_is_all_that_stdout_holds_and_no_list_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_key_is_all_that_stdout_holds_and_no_list_shows_it(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def shown(*arguments: str) -> tuple[str, str]:
         with pytest.raises(SystemExit):
             main(arguments)
@@ -103,19 +98,38 @@ def test_what_can_not_be_done_is_said_in_one_line(
     assert message in err
 
 
-@pytest.mark.parametrize("options", [["--host", "0.0.0.0"], []])
-def test_a_server_that_needs_keys_does_not_start_without_and_then_asks_for_them(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+@pytest.fixture
+def serve(tmp_path: Path) -> list[str]:
+    """The arguments that serve a small bundle on a free port."""
+    return ["serve", "--bundle", str(tiny_bundle(tmp_path / "tiny").path), "--port", "0", "--json"]
+
+
+@pytest.mark.parametrize(
+    ("host", "required", "reason"),
+    [("0.0.0.0", "", "other machines can reach 0.0.0.0"), ("127.0.0.1", "true", "keys are required")],
+)
+def test_a_server_that_needs_keys_does_not_start_without_one(
+    home: Path,
+    serve: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    required: str,
+    reason: str,
 ) -> None:
-    bundle = tiny_bundle(tmp_path / "tiny").path
-    command = [*WENLEI, "serve", "--bundle", str(bundle), "--port", "0", "--json", *options]
-    if not options:
-        monkeypatch.setenv("WENLEI_REQUIRE_KEYS", "true")
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "wenlei user create NAME and wenlei key create --user NAME" in refused.stderr.splitlines()[-1]
+    monkeypatch.setenv("WENLEI_REQUIRE_KEYS", required)
+    with pytest.raises(SystemExit) as ended:
+        main([*serve, "--host", host])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert f"{reason}, and there is no key yet" in err
+    assert "wenlei user create NAME and wenlei key create --user NAME" in err
+
+
+def test_a_server_that_other_machines_can_reach_asks_for_keys(call: Call, serve: list[str]) -> None:
     call("user", "create", "li")
     key = call("key", "create", "--user", "li")["key"]
+    command = [*WENLEI, *serve, "--host", "0.0.0.0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             url = json.loads(process.stdout.readline())["url"].replace("0.0.0.0", "127.0.0.1")
@@ -129,13 +143,21 @@ def test_a_server_that_needs_keys_does_not_start_without_and_then_asks_for_them(
     assert key.split("_")[2] not in logs
 
 
-def test_on_loopback_no_database_is_opened(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_on_loopback_no_database_is_opened(serve: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WENLEI_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/nowhere")
-    command = [*WENLEI, "serve", "--bundle", str(tiny_bundle(tmp_path / "tiny").path), "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen([*WENLEI, *serve], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             url = json.loads(process.stdout.readline())["url"]
             assert httpx.post(f"{url}/v1/classify", json={"texts": ["好"]}).status_code == 200
         finally:
             process.terminate()
             process.communicate(timeout=20)
+
+
+def test_a_server_without_keys_spares_the_memory_of_what_they_need() -> None:
+    code = (
+        "import sys, app.cli.serve; from app.main import create_app; from app.settings import Settings\n"
+        "create_app(Settings()); print({'sqlalchemy', 'argon2', 'limits'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
