@@ -1,8 +1,10 @@
 """What cells mean: text, labels, a split. Whatever means nothing is a `BadInput` that says why."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from math import isfinite
+from typing import Any, NamedTuple
 
 from app.library.splits import SPLITS, named_split
 from model.errors import BadInput, UnknownLabel
@@ -23,11 +25,23 @@ def label_name(raw: str) -> str:
     return _NAME(raw)
 
 
+def actor_name(raw: str) -> str:
+    """The name of an annotator as it is stored, cleaned as a label is.
+
+    Raises:
+        BadInput: nothing is left, or it holds half a character.
+    """
+    name = label_name(raw)
+    if not name or _has_surrogate(name):
+        raise BadInput(f"annotator {name!r} is no name")
+    return name
+
+
 def cell_text(cell: Any) -> str:
     """The text of a cell: numbers as people write them, nothing as an empty text.
 
     Raises:
-        BadInput: the cell holds a list or an object.
+        BadInput: the cell holds a list, an object, bytes, or a formula without a value.
     """
     if isinstance(cell, str):
         return cell
@@ -35,10 +49,17 @@ def cell_text(cell: Any) -> str:
         return ""
     if isinstance(cell, bool):
         return str(cell).lower()
-    if isinstance(cell, float) and cell.is_integer():
+    if isinstance(cell, float | Decimal) and isfinite(cell) and cell == int(cell):
         return str(int(cell))
     if isinstance(cell, list | dict):
         raise BadInput(f"holds a {'list' if isinstance(cell, list) else 'JSON object'}, not text")
+    if isinstance(cell, Uncomputed):
+        raise BadInput(
+            f"cell {cell.place} holds a formula without a computed value; open the workbook in a spreadsheet program "
+            "and save it"
+        )
+    if isinstance(cell, bytes):
+        raise BadInput("holds bytes, not text")
     return str(cell)
 
 
@@ -61,6 +82,12 @@ def has_empty_level(taxonomy: Taxonomy, label: str) -> bool:
     return taxonomy.task is Task.HIERARCHICAL and not all(part.strip() for part in taxonomy.levels(label))
 
 
+class Uncomputed(NamedTuple):
+    """A cell of a spreadsheet whose formula no program has computed yet. `place`: as in `B3`."""
+
+    place: str
+
+
 class LabelReader:
     """Reads label cells; every distinct cell is worked out once.
 
@@ -80,18 +107,36 @@ class LabelReader:
             BadInput: there is no label, too many, one that can't be a label. UnknownLabel: one that isn't declared.
         """
         if isinstance(cell, list):
-            return self._checked([cell_text(part) for part in cell])
+            return self._remembered(self._checked([self._name(part) for part in cell]))
         return self._from_text(cell_text(cell))
 
-    def _read(self, text: str) -> str:
-        return self._checked(text.split(self._label_sep) if self._taxonomy.multiple and self._label_sep else [text])
+    def several(self, cells: Sequence[Sequence[Any]]) -> list[str]:
+        """As a call for each list of labels, but when one of them can't be used, none enters `seen`."""
+        checked = [self._checked([self._name(part) for part in cell]) for cell in cells]
+        return [self._remembered(labels) for labels in checked]
 
-    def _checked(self, parts: list[str]) -> str:
+    def _name(self, part: Any) -> str:
+        """A label; in a hierarchical task it may be given as the list of its levels."""
+        if isinstance(part, list) and self._taxonomy.level_sep is not None:
+            return self._taxonomy.level_sep.join(map(cell_text, part))
+        return cell_text(part)
+
+    def _read(self, text: str) -> str:
+        parts = text.split(self._label_sep) if self._taxonomy.multiple and self._label_sep else [text]
+        return self._remembered(self._checked(parts))
+
+    def _checked(self, parts: list[str]) -> set[str]:
         labels = {self._label(name) for part in parts if (name := label_name(part))}
         if not labels:
             raise BadInput("the label is empty")
         if len(labels) > 1 and not self._taxonomy.multiple:
-            raise BadInput(f"{len(labels)} labels ({preview(sorted(labels))}), and the task allows one")
+            raise BadInput(
+                f"{len(labels)} labels ({preview(sorted(labels))}), and the task allows one; a library that was made "
+                "with --task multi takes several"
+            )
+        return labels
+
+    def _remembered(self, labels: set[str]) -> str:
         self.seen |= labels
         return canonical_json(sorted(labels)).decode()
 
@@ -100,7 +145,7 @@ class LabelReader:
             raise BadInput(
                 f"the label has {len(name)} characters, more than {MAX_LABEL_CHARS}; is it the right column?"
             )
-        if any("\ud800" <= char <= "\udfff" for char in name):
+        if _has_surrogate(name):
             raise BadInput("the label holds bytes that are not text in the file's encoding")
         if self._names is not None:
             if name not in self._names:
@@ -111,3 +156,7 @@ class LabelReader:
         if has_empty_level(self._taxonomy, name):
             raise BadInput(f"label {name!r} has an empty level")
         return name
+
+
+def _has_surrogate(name: str) -> bool:
+    return any("\ud800" <= char <= "\udfff" for char in name)

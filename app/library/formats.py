@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from typing import Any
+
+from app.library.fasttext import begins_with_label
 
 
 class Format(StrEnum):
@@ -16,10 +19,19 @@ class Format(StrEnum):
     CSV = "csv"
     TSV = "tsv"
     JSONL = "jsonl"
+    JSON = "json"
     XLSX = "xlsx"
+    PARQUET = "parquet"
     TXT = "txt"
+    FASTTEXT = "fasttext"
+    LABEL_STUDIO = "label-studio"
+    DOCCANO = "doccano"
+    FOLDER = "folder"
+    HF = "hf"
 
 
+_ARRAY_BEGINS = re.compile(r"\[\s*(?:[{\]]|$)")
+_OBJECT_BEGINS = re.compile(r'\{\s*(?:"|$)')
 _DELIMITERS = (",", ";", "\t")
 _ROWS_TO_SNIFF = 50
 _QUOTED_CELL = re.compile(r'(?:^|(?<=\t))"(?:[^"]|"")*"(?=\t|$)')
@@ -28,9 +40,9 @@ _CELL_WITH_QUOTE = re.compile(r'(?:^|(?<=\t))"')
 
 def detect_format(suffix: str, lines: Sequence[str]) -> Format:
     """The format of a text file that ends in `suffix` and starts with `lines`; content goes before the name."""
-    filled = [line for line in lines if line.strip()]
-    if filled and filled[0].lstrip().startswith(("{", "[")) and _is_json(filled[0]):
-        return Format.JSONL
+    filled = [line.strip() for line in lines if line.strip()]
+    if filled and (kind := _json_format(suffix, filled)):
+        return kind
     match suffix:
         case ".csv":
             return Format.CSV
@@ -38,6 +50,8 @@ def detect_format(suffix: str, lines: Sequence[str]) -> Format:
             return Format.TSV
         case ".json" | ".jsonl" | ".ndjson":
             return Format.JSONL
+    if filled and sum(begins_with_label(line) for line in filled) > len(filled) / 2:
+        return Format.FASTTEXT
     if filled and sum("\t" in line for line in filled) > len(filled) / 2:
         return Format.TSV
     return Format.TXT
@@ -73,8 +87,30 @@ def _widths(lines: Sequence[str], delimiter: str) -> Iterator[int]:
         yield from (len(row) for row in csv.reader(lines, delimiter=delimiter) if row)
 
 
-def _is_json(line: str) -> bool:
+def _json_format(suffix: str, filled: Sequence[str]) -> Format | None:
+    """JSON lines, or one JSON document that holds a list of objects; None when the lines are neither."""
+    first = filled[0]
+    if _ARRAY_BEGINS.match(first):
+        return Format.JSON
+    if not _OBJECT_BEGINS.match(first):
+        return None
+    if isinstance(value := _json(first), dict):
+        alone = len(filled) == 1 and suffix not in (".jsonl", ".ndjson")
+        return Format.JSON if alone and _holds_objects(value) else Format.JSONL
+    if first == "{" or (suffix == ".json" and not any(isinstance(_json(line), dict) for line in filled[1:])):
+        return Format.JSON
+    return None
+
+
+def _holds_objects(value: Any) -> bool:
+    """Whether a list of objects is in `value`, and in no other list."""
+    if isinstance(value, dict):
+        return any(map(_holds_objects, value.values()))
+    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
+
+
+def _json(line: str) -> Any:
     try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return line.strip() in ("{", "[")
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None

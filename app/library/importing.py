@@ -8,16 +8,17 @@ import sqlalchemy as sa
 
 from app.library.cells import LabelReader
 from app.library.definition import ImportOptions, define, grown
+from app.library.formats import Format
+from app.library.hub import hub_fingerprint
 from app.library.readers import Broken
 from app.library.rejects import Rejects, open_rejects
-from app.library.rows import Columns, RowReader
-from app.library.sources import find_sources
-from app.library.tables import Reading, Table, open_table
+from app.library.rows import Columns, RowReader, readers
+from app.library.sources import Source, find_sources, fingerprint, unchanged
+from app.library.tables import Reading, Table, open_tables
 from app.store.database import connect, writing
 from app.store.libraries import Library, LibraryDefinition, find_library, lock_library, save_library
 from app.store.staging import SourceFile, StagedRow, Staging
 from model.errors import BadInput
-from model.files import sha256_file
 
 ROWS_AT_ONCE = 10_000
 
@@ -47,31 +48,37 @@ def import_files(
 ) -> Imported:
     """Import all `paths` into the library of the options, which is made where it isn't there.
 
-    `on_read` hears of bytes read from disk, `on_table` of each file when it has been opened, `on_skipped` of each
-    file in an archive that is not imported.
+    `on_read` hears of bytes read from disk, `on_table` of each file or sheet before it is read, `on_skipped` of each
+    file in an archive, and each sheet, that is not imported.
 
     Raises:
-        BadInput: a file or column can't be used, or every row is rejected. BadTaxonomy: the library's task,
-        separators or labels differ. Nothing is written then.
+        BadInput: a file or column can't be used, a file changes meanwhile, or every row is rejected.
+        BadTaxonomy: the library's task, separators or labels differ. Nothing is written then.
     """
-    found = find_sources(paths, on_skipped=on_skipped)
-    hashes = {path: sha256_file(path) for path in paths}
-    files = [SourceFile(source.name, hashes[source.path]) for source in found]
+    files: list[SourceFile] = []
     with connect(engine) as connection, open_rejects(rejects_folder, f"{options.library}-{paths[0].name}") as rejects:
         with connection.begin():
             definition = _definition(options, find_library(connection, options.library))
-        labels = _label_reader(options, definition)
+        labels = label_reader(options, definition)
         read = 0
-        with connection.begin():
+        with connection.begin(), unchanged(paths):
             staging = Staging(connection)
-            for number, source in enumerate(found):
-                with open_table(source, reading, on_read=on_read) as table:
-                    on_table(table)
-                    reader = RowReader(table, number, columns, definition.normaliser, labels)
-                    for batch, count in _batches(reader, rejects):
-                        staging.add(batch)
-                        read += count
-                        grown(definition, labels.seen)  # refuses a column of texts long before its end
+            for source, sha256 in sources_to_read(paths, reading, on_skipped=on_skipped):
+                with open_tables(source, reading, on_read=on_read) as tables:
+                    for reader in readers(
+                        tables,
+                        first=len(files),
+                        columns=columns,
+                        normaliser=definition.normaliser,
+                        labels=labels,
+                        on_skipped=on_skipped,
+                    ):
+                        on_table(reader.table)
+                        files.append(SourceFile(reader.table.name, sha256))
+                        for batch, count in _batches(reader, rejects):
+                            staging.add(batch)
+                            read += count
+                            grown(definition, labels.seen)  # refuses a column of texts long before its end
         if read == rejects.count:
             reasons = "; ".join(rejects.first) or "there are no rows"
             names = ", ".join(path.name for path in paths)
@@ -93,6 +100,21 @@ def import_files(
         )
 
 
+def sources_to_read(
+    paths: list[Path], reading: Reading, *, on_skipped: Callable[[str], None]
+) -> list[tuple[Source, str]]:
+    """The data files in `paths`, each with the SHA-256 that its samples will be traced to.
+
+    Raises:
+        BadInput: a path can't be used.
+    """
+    if reading.format is Format.HF:
+        return [(Source(path), hub_fingerprint(str(path), reading.sheet)) for path in paths]
+    found = find_sources(paths, on_skipped=on_skipped)
+    hashes = {path: fingerprint(path) for path in paths}
+    return [(source, hashes[source.path]) for source in found]
+
+
 def _batches(reader: RowReader, rejects: Rejects) -> Iterator[tuple[list[StagedRow], int]]:
     """Accepted rows in batches, each with the number of rows that were read for it; the others go to `rejects`."""
     batch: list[StagedRow] = []
@@ -103,10 +125,10 @@ def _batches(reader: RowReader, rejects: Rejects) -> Iterator[tuple[list[StagedR
             rejects.add(file=reader.table.name, line=row.line, reason=row.reason, raw=row.raw)
             continue
         try:
-            batch.append(reader(row))
+            batch += reader(row)
         except BadInput as error:
             rejects.add(file=reader.table.name, line=row.line, reason=str(error), raw=row.cells)
-        if len(batch) == ROWS_AT_ONCE:
+        if len(batch) >= ROWS_AT_ONCE:
             yield batch, count
             batch, count = [], 0
     yield batch, count
@@ -123,7 +145,7 @@ def _rules(definition: LibraryDefinition) -> LibraryDefinition:
     return replace(definition, taxonomy=replace(definition.taxonomy, labels=()))
 
 
-def _label_reader(options: ImportOptions, definition: LibraryDefinition) -> LabelReader:
+def label_reader(options: ImportOptions, definition: LibraryDefinition) -> LabelReader:
     """Where the classes are declared, a cell names one; where this import declares them, it may also number it."""
     names = None
     if definition.declared:

@@ -15,7 +15,10 @@ MAX_RECORD_CHARS = 1 << 17
 
 
 class Row(NamedTuple):
-    """A row of the file. `line`: the physical line on which it begins, from 1. `cells`: by index, or by name."""
+    """A row of the file. `cells`: by index, or by name.
+
+    line: the physical line on which it begins, from 1; where there are no lines, the row's or the file's number.
+    """
 
     line: int
     cells: Sequence[Any] | Mapping[str, Any]

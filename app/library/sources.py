@@ -1,31 +1,38 @@
 """Data files as streams of bytes, wherever they lie: on their own, in .gz or .xz, or in a .zip."""
 
 import gzip
+import hashlib
 import io
 import lzma
+import shutil
+import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from model.errors import BadInput
+from model.files import sha256_file
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx")
+TABLE_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".xlsx", ".parquet")
 TEXT_SUFFIXES = (".txt",)
 
 # Text shrinks by 3 to 20 times. An archive that unpacks to much more than that, and to more than any disk or
 # patience will mind, was made to do harm.
 MAX_RATIO = 200
 HARMLESS_BYTES = 256 << 20
+IN_MEMORY = 16 << 20  # bytes; what is larger is unpacked to a temporary file, where a reader must go to and fro
+
+_Stamp = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One data file. `member`: its name inside the .zip at `path`."""
+    """One data file, or a folder of texts. `member`: its name inside the .zip at `path`."""
 
     path: Path
     member: str | None = None
@@ -58,17 +65,88 @@ def find_sources(paths: list[Path], *, on_skipped: Callable[[str], None] = lambd
     Texts in an archive that holds tables too are about them, and no data. `on_skipped` hears the name of each file
     in an archive that is left out.
 
+    A folder counts as one file where its sub-folders hold texts (`label/*.txt`).
+
     Raises:
-        BadInput: a path is a folder, an archive can't be read, or has no data file in it.
+        BadInput: a path is another folder, an archive can't be read, or has no data file in it.
     """
     found: list[Source] = []
     for path in paths:
-        if path.is_dir():
-            raise BadInput(f"{path} is a folder; name the files in it, for example {path}/*.csv")
+        if path.is_dir() and not folder_texts(path):
+            raise BadInput(
+                f"{path} is a folder, and its sub-folders hold no .txt files; name the files in it, "
+                f"for example {path}/*.csv"
+            )
         if not path.exists():
             raise BadInput(f"{path} does not exist; check the name")
         found += _members(path, on_skipped) if path.suffix.lower() == ".zip" else [Source(path)]
     return found
+
+
+def folder_texts(folder: Path) -> list[Path]:
+    """The text files of a folder whose sub-folders are labels, sorted by label and name."""
+    return sorted(path for path in folder.glob("*/*.txt") if path.is_file() and not path.name.startswith("."))
+
+
+def fingerprint(path: Path) -> str:
+    """The SHA-256 of a file, or of a folder's texts and their names, in hex."""
+    if not path.is_dir():
+        return sha256_file(path)
+    lines = [f"{sha256_file(text)} {text.relative_to(path).as_posix()}\n" for text in folder_texts(path)]
+    return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+@contextmanager
+def unchanged(paths: Iterable[Path]) -> Iterator[None]:
+    """Refuses at the end of the block whatever was read from files that changed meanwhile.
+
+    Raises:
+        BadInput: a file has another size, time or inode than before, or a folder other files.
+    """
+    before = {path: _stamps(path) for path in paths}
+    try:
+        yield
+    except BadInput:  # what changes while it is read may look broken
+        _check_unchanged(before)
+        raise
+    _check_unchanged(before)
+
+
+def _check_unchanged(before: dict[Path, list[_Stamp]]) -> None:
+    for path, stamps in before.items():
+        if _stamps(path) != stamps:
+            raise BadInput(
+                f"{path} changed while it was being read, nothing was written; import it when nothing writes to it"
+            )
+
+
+def _stamps(path: Path) -> list[_Stamp]:
+    return [_stamp(file) for file in (folder_texts(path) if path.is_dir() else [path])]
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        status = path.stat()
+    except OSError:  # it is gone
+        return (str(path), 0, 0, 0)
+    return (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+@contextmanager
+def open_seekable(source: Source, on_read: Callable[[int], None] = lambda _: None) -> Iterator[IO[bytes]]:
+    """The unpacked bytes as a file that can be read in any order; packed ones go through a temporary file.
+
+    `on_read` hears of the whole file at once.
+    """
+    if source.member is None and source.path.suffix.lower() not in (".gz", ".xz"):
+        with source.path.open("rb") as file:
+            yield file
+            on_read(source.path.stat().st_size)
+        return
+    with source.open(on_read) as stream, tempfile.SpooledTemporaryFile(IN_MEMORY) as seekable:
+        shutil.copyfileobj(stream, seekable)
+        seekable.seek(0)
+        yield cast("IO[bytes]", seekable)
 
 
 def check_size(unpacked: int, packed: int, name: str) -> None:

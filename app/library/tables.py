@@ -1,64 +1,68 @@
-"""Open a data file as a table: its columns and its rows, whatever its format and encoding."""
+"""Open a data file as tables: their columns and their rows, whatever the format and encoding."""
 
 import io
-import shutil
-import tempfile
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import IO, Any
 
-import openpyxl
-from openpyxl.utils.exceptions import InvalidFileException
-
+from app.library import folders, parquet, workbooks
+from app.library.annotations import Said, column_names, export_rows, find_export
 from app.library.encoding import check_encoding, detect_encoding
+from app.library.fasttext import fasttext_rows
 from app.library.formats import Format, detect_format, quotes_like_csv, sniff_delimiter
-from app.library.readers import Broken, Row, csv_rows, json_rows, physical_lines, sheet_rows, tab_rows, text_rows
-from app.library.sources import Source, check_size
+from app.library.hub import hub_splits
+from app.library.json_files import document_rows
+from app.library.readers import (
+    Broken,
+    Row,
+    csv_rows,
+    json_rows,
+    physical_lines,
+    tab_rows,
+    text_rows,
+)
+from app.library.sources import Source, open_seekable
 from model.errors import BadInput
 from model.types import preview
 
 Rows = Iterator[Row | Broken]
 LINES_TO_LOOK_AT = 200
-XLSX_IN_MEMORY = 16 << 20  # bytes; larger workbooks from archives are unpacked to a temporary file
-# What comes out of openpyxl and below it when a part of a workbook is broken; XML parsers raise SyntaxError.
-_BROKEN_WORKBOOK = (
-    zipfile.BadZipFile,
-    zlib.error,
-    InvalidFileException,
-    SyntaxError,
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    OSError,
-    EOFError,
-    NotImplementedError,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How to read a file. header: its first row names the columns. encoding: `auto` finds it out."""
+    """How to read a file. header: its first row names the columns. encoding: `auto` finds it out.
+
+    sheet: of a workbook, or the configuration of a data set of the hub; None takes all sheets.
+    """
 
     format: Format = Format.AUTO
     header: bool = True
     encoding: str = "auto"
+    sheet: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An open table. `columns` is None when there is no header; `encoding` is None for spreadsheets."""
+    """An open table. `columns` is None when there is no header; `encoding` is None where the format has none.
+
+    text, label: the columns that the format itself says hold them. said: where the format tells who labelled a text,
+    a row's cells and its cell of the label column → what each annotator said.
+    """
 
     name: str
+    format: Format
     columns: tuple[str, ...] | None
     width: int
     by_name: bool
-    encoding: str | None
     rows: Rows
+    encoding: str | None = None
+    delimiter: str | None = None
+    text: str | None = None
+    label: str | None = None
+    said: Callable[[Any, Any], Sequence[Said]] | None = None
 
     def key(self, column: str) -> int | str:
         """What finds the column's cell in a row.
@@ -82,78 +86,147 @@ class Table:
 
 
 @contextmanager
-def open_table(source: Source, reading: Reading, *, on_read: Callable[[int], None] = lambda _: None) -> Iterator[Table]:
-    """The table in `source`; its rows can be read while the block lasts.
+def open_tables(
+    source: Source, reading: Reading, *, on_read: Callable[[int], None] = lambda _: None
+) -> Iterator[list[Table]]:
+    """The tables in `source`: one, or one a sheet or split; their rows can be read while the block lasts.
 
     Raises:
         BadInput: it is empty, or can't be read in the format and encoding asked for or found.
     """
-    if _is_workbook(source, reading.format):
-        with source.open(on_read) as stream, _sheet(stream, source.name) as rows:
-            yield _with_header(source.name, rows, header=reading.header, encoding=None)
-        return
+    if reading.format is Format.HF:
+        yield [_hub_table(source, *split) for split in hub_splits(str(source.path), reading.sheet)]
+    elif source.path.is_dir():
+        _check_format(source, reading.format, Format.FOLDER)
+        yield [_folder_table(source, reading)]
+    else:
+        binary = _binary_format(source, reading.format)
+        if reading.sheet is not None and binary is not Format.XLSX:
+            raise BadInput(f"{source.name} is no workbook and has no sheets; leave out --sheet")
+        if binary is None:
+            with _open_text(source, reading, on_read) as table:
+                yield [table]
+            return
+        with open_seekable(source, on_read) as file:
+            if binary is Format.PARQUET:
+                columns, rows = parquet.parquet_table(file, name=source.name)
+                yield [Table(source.name, binary, columns, len(columns), True, _filled(source.name, rows))]
+                return
+            with workbooks.open_workbook(file, name=source.name, sheet=reading.sheet) as sheets:
+                yield _sheet_tables(source.name, sheets, header=reading.header)
+
+
+def _check_format(source: Source, asked: Format, is_one: Format) -> None:
+    if asked not in (Format.AUTO, is_one):
+        raise BadInput(f"{source.name} is a {is_one}, not {asked}; leave out --format")
+
+
+def _binary_format(source: Source, asked: Format) -> Format | None:
+    if asked is Format.FOLDER:
+        raise BadInput(f"{source.name} is no folder; leave out --format")
+    if asked is not Format.AUTO:
+        return asked if asked in (Format.XLSX, Format.PARQUET) else None
+    with source.open() as stream:
+        head = stream.read(4)
+    if source.suffix == ".xlsx" or head == workbooks.MAGIC:
+        return Format.XLSX
+    return Format.PARQUET if head == parquet.MAGIC else None
+
+
+def _sheet_tables(name: str, sheets: Sequence[workbooks.Sheet], *, header: bool) -> list[Table]:
+    """A table for each sheet that isn't empty; where there are several sheets, tables are called by both names."""
+    tables = []
+    for sheet in sheets:
+        first = next(sheet.rows, None)
+        if first is not None:
+            table_name = name if len(sheets) == 1 else f"{name}/{sheet.name}"
+            rows = chain([first], sheet.rows)
+            tables.append(_with_header(table_name, Format.XLSX, rows, header=header))
+    if not tables:
+        raise BadInput(f"{name} is empty; leave it out")
+    return tables
+
+
+def _folder_table(source: Source, reading: Reading) -> Table:
+    columns = folders.COLUMNS
+    return Table(
+        name=source.name,
+        format=Format.FOLDER,
+        columns=columns,
+        width=len(columns),
+        by_name=False,
+        rows=folders.folder_rows(source.path, reading.encoding),
+        text=columns[0],
+        label=columns[1],
+    )
+
+
+def _hub_table(source: Source, split: str, columns: tuple[str, ...], rows: Rows) -> Table:
+    return Table(f"{source.path}/{split}", Format.HF, columns, len(columns), by_name=True, rows=rows)
+
+
+@contextmanager
+def _open_text(source: Source, reading: Reading, on_read: Callable[[int], None]) -> Iterator[Table]:
+    name = source.name
     encoding = (
-        detect_encoding(source.open, name=source.name)
+        detect_encoding(source.open, name=name)
         if reading.encoding == "auto"
-        else check_encoding(source.open, reading.encoding, name=source.name)
+        else check_encoding(source.open, reading.encoding, name=name)
     )
     with source.open() as stream:
         head = list(islice(physical_lines(_decoded(stream, encoding, newline="")), LINES_TO_LOOK_AT))
-    kind = detect_format(source.suffix, head) if reading.format is Format.AUTO else reading.format
+    kind = reading.format
+    if kind in (Format.AUTO, Format.LABEL_STUDIO, Format.DOCCANO):
+        kind = detect_format(source.suffix, head)
+        if reading.format is not Format.AUTO and kind is not Format.JSON:
+            kind = Format.JSONL
+    if kind is Format.JSON:
+        rows = document_rows(source.open, lambda: source.open(on_read), encoding, name=name)
+        yield _objects(source, kind, rows, head, encoding, asked=reading.format)
+        return
     # An encoding that was asked for has read the whole file already; one that was found may leave broken lines.
     with source.open(on_read) as stream:
         if kind is Format.CSV or (kind is Format.TSV and quotes_like_csv(head)):
             delimiter = "\t" if kind is Format.TSV else sniff_delimiter(head)
             rows = csv_rows(physical_lines(_decoded(stream, encoding, newline="")), delimiter=delimiter)
-            yield _with_header(source.name, rows, header=reading.header, encoding=encoding)
+            yield _with_header(name, kind, rows, header=reading.header, encoding=encoding, delimiter=delimiter)
             return
         lines = physical_lines(_decoded(stream, encoding, newline="\n"))
         match kind:
             case Format.TSV:
-                yield _with_header(source.name, tab_rows(lines), header=reading.header, encoding=encoding)
+                rows = tab_rows(lines)
+                yield _with_header(name, kind, rows, header=reading.header, encoding=encoding, delimiter="\t")
             case Format.JSONL:
-                yield _objects(source.name, json_rows(lines), head, encoding)
+                yield _objects(source, kind, json_rows(lines), head, encoding, asked=reading.format)
+            case Format.FASTTEXT:
+                rows = fasttext_rows(lines)
+                columns = ("text", "label")
+                yield Table(name, kind, columns, 2, False, rows, encoding, text="text", label="label")
             case _:
-                columns = ("text",) if reading.header else None
-                yield Table(source.name, columns, 1, by_name=False, encoding=encoding, rows=text_rows(lines))
-
-
-def _is_workbook(source: Source, kind: Format) -> bool:
-    if kind is not Format.AUTO:
-        return kind is Format.XLSX
-    with source.open() as stream:
-        return source.suffix == ".xlsx" or stream.read(4) == b"PK\x03\x04"
+                named = ("text",) if reading.header else None
+                yield Table(name, kind, named, 1, False, text_rows(lines), encoding, text="text" if named else None)
 
 
 def _decoded(stream: IO[bytes], encoding: str, *, newline: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline=newline)
 
 
-@contextmanager
-def _sheet(stream: IO[bytes], name: str) -> Iterator[Rows]:
-    with tempfile.SpooledTemporaryFile(XLSX_IN_MEMORY) as seekable:
-        shutil.copyfileobj(stream, seekable)
-        packed = seekable.tell()
-        try:
-            with zipfile.ZipFile(seekable) as parts:
-                check_size(sum(part.file_size for part in parts.infolist()), packed, name)
-            book = openpyxl.load_workbook(seekable, read_only=True, data_only=True)
-            sheet = book.worksheets[0]
-        except _BROKEN_WORKBOOK as error:
-            raise BadInput(f"{name} is not a readable .xlsx workbook ({error}); save it again as .xlsx") from None
-        sheet.reset_dimensions()  # some programs write wrong ones
-        with closing(book):
-            yield sheet_rows(_values(sheet, name))
+def _filled(name: str, rows: Rows) -> Rows:
+    first = next(rows, None)
+    if first is None:
+        raise BadInput(f"{name} is empty; leave it out")
+    return chain([first], rows)
 
 
-def _values(sheet: Any, name: str) -> Iterator[Sequence[Any]]:
-    try:
-        yield from sheet.iter_rows(values_only=True)
-    except _BROKEN_WORKBOOK as error:
-        raise BadInput(f"{name}: its first sheet is broken ({error}); save it again as .xlsx") from None
-
-
-def _with_header(name: str, rows: Rows, *, header: bool, encoding: str | None) -> Table:
+def _with_header(
+    name: str,
+    kind: Format,
+    rows: Rows,
+    *,
+    header: bool,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+) -> Table:
     first = next(rows, None)
     if first is None:
         raise BadInput(f"{name} is empty; leave it out")
@@ -162,29 +235,43 @@ def _with_header(name: str, rows: Rows, *, header: bool, encoding: str | None) -
     columns = tuple(str(cell if cell is not None else "").strip() for cell in first.cells) if header else None
     return Table(
         name=name,
+        format=kind,
         columns=columns,
         width=len(first.cells),
         by_name=False,
         encoding=encoding,
+        delimiter=delimiter,
         rows=rows if header else chain([first], rows),
     )
 
 
-def _objects(name: str, rows: Rows, head: Iterable[str], encoding: str) -> Table:
-    """JSON lines: the columns are the names in the first objects."""
+def _objects(source: Source, kind: Format, rows: Rows, head: Iterable[str], encoding: str, *, asked: Format) -> Table:
+    """Objects of JSON: the columns are the names in the first ones."""
     looked_at = list(islice(rows, LINES_TO_LOOK_AT))
     if not looked_at:
-        raise BadInput(f"{name} is empty; leave it out")
-    names = dict.fromkeys(chain.from_iterable(row.cells for row in looked_at if isinstance(row, Row)))
-    if not names:
-        hint = "; it is one JSON list: write one object a line" if next(iter(head)).lstrip().startswith("[") else ""
-        raise BadInput(f"{name}, line {looked_at[0].line}: no JSON object in its first lines{hint}")
-    columns = tuple(str(column) for column in names)
+        raise BadInput(f"{source.name} is empty; leave it out")
+    objects = [row.cells for row in looked_at if isinstance(row, Row) and isinstance(row.cells, Mapping)]
+    if not any(objects):
+        hint = "; it is one JSON list: take --format json" if next(iter(head)).lstrip().startswith("[") else ""
+        raise BadInput(f"{source.name}, line {looked_at[0].line}: no JSON object in its first lines{hint}")
+    try:
+        export = find_export(objects, asked=asked, member=source.member)
+    except BadInput as error:
+        raise BadInput(f"{source.name}: {error}") from None
+    rows = chain(looked_at, rows)
+    if export is None:
+        columns = tuple(str(name) for name in dict.fromkeys(chain.from_iterable(objects)))
+        return Table(source.name, kind, columns, len(columns), by_name=True, encoding=encoding, rows=rows)
+    columns = column_names(export, objects)
     return Table(
-        name=name,
+        name=source.name,
+        format=export.format,
         columns=columns,
         width=len(columns),
         by_name=True,
         encoding=encoding,
-        rows=chain(looked_at, rows),
+        rows=export_rows(rows, export, columns),
+        text=export.text,
+        label=export.label,
+        said=export.said,
     )

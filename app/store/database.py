@@ -42,6 +42,22 @@ def open_database(settings: Settings) -> Iterator[sa.Engine]:
         engine.dispose()
 
 
+def is_set_up(settings: Settings) -> bool:
+    """Whether the database is there, in the newest schema; nothing is made or written to find out.
+
+    Raises:
+        As `open_database`.
+    """
+    engine = _engine(settings.database_url.get_secret_value(), make_folder=False)
+    try:
+        if engine.dialect.name == "sqlite" and not Path(str(engine.url.database)).is_file():
+            return False
+        with connect(engine) as connection, connection.begin():
+            return _is_current(connection)
+    finally:
+        engine.dispose()
+
+
 @contextmanager
 def connect(engine: sa.Engine) -> Iterator[sa.Connection]:
     """A connection whose failures are told in one line, without the password and without the data.
@@ -76,7 +92,7 @@ def reading(connection: sa.Connection) -> Iterator[None]:
         yield
 
 
-def _engine(url: str) -> sa.Engine:
+def _engine(url: str, *, make_folder: bool = True) -> sa.Engine:
     try:
         parsed = sa.make_url(url)
         if parsed.get_backend_name() not in ("sqlite", "postgresql"):
@@ -91,7 +107,8 @@ def _engine(url: str) -> sa.Engine:
     if parsed.get_backend_name() == "sqlite":
         if not parsed.database or parsed.database == ":memory:":
             raise BadInput(f"WENLEI_DATABASE_URL names no file; it takes {_URLS}")
-        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        if make_folder:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
         sa.event.listen(engine, "connect", _configure_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
     return engine

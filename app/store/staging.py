@@ -17,7 +17,11 @@ IMPORT_ACTOR = "wenlei library import"
 
 
 class StagedRow(NamedTuple):
-    """One accepted row of a file. `split` is a position in `model.types.Split`, `labels` a sorted JSON list."""
+    """One accepted row of a file, or what one of its annotators said.
+
+    `split` is a position in `model.types.Split`, `labels` a sorted JSON list. `actor`: the person who gave the labels,
+    where the file tells; `said_at`: when, ISO 8601 in UTC.
+    """
 
     id: str
     text: str
@@ -29,11 +33,13 @@ class StagedRow(NamedTuple):
     labels: str | None
     file: int
     line: int
+    actor: str | None = None
+    said_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that rows came from. `sha256`: of the file on disk."""
+    """A file, or a sheet of one, that rows came from. `sha256`: of the file on disk."""
 
     name: str
     sha256: str
@@ -54,6 +60,8 @@ _staged = sa.Table(
     sa.Column("labels", sa.Text),
     sa.Column("file", sa.Integer, nullable=False),
     sa.Column("line", sa.Integer, nullable=False),
+    sa.Column("actor", sa.Text),
+    sa.Column("said_at", sa.Text),
     prefixes=["TEMPORARY"],
 )
 # the file's number in this import → its row in `sources`
@@ -74,11 +82,13 @@ class Staging:
         # A connection that goes back to the pool would take the temporary tables with it.
         connection.detach()
         _staged.metadata.create_all(connection, checkfirst=False)
+        self._persons = False
 
     def add(self, rows: Sequence[StagedRow]) -> None:
         """Append a batch, by the fastest way that the database has."""
         if not rows:
             return
+        self._persons = self._persons or any(row.actor is not None for row in rows)
         if self._connection.dialect.name == "sqlite":
             marks = ", ".join("?" * len(StagedRow._fields))
             self._connection.exec_driver_sql(f"INSERT INTO staged_rows ({_COLUMNS}) VALUES ({marks})", list(rows))  # noqa: S608 - our own names
@@ -96,6 +106,8 @@ class Staging:
         added = self._add_samples(library_id)
         self._protect_splits(library_id)
         self._add_events(library_id)
+        if self._persons:
+            self._add_words_of_persons(library_id)
         if self._connection.dialect.name == "postgresql" and added:
             self._connection.exec_driver_sql("ANALYZE samples")
             self._connection.exec_driver_sql("ANALYZE label_events")
@@ -165,7 +177,7 @@ class Staging:
         """One event for each value that an import gives to a sample for the first time."""
         first = (
             sa.select(_staged.c.id, _staged.c.labels, sa.func.min(_staged.c.position).label("position"))
-            .where(_staged.c.labels.is_not(None))
+            .where(_staged.c.labels.is_not(None), _staged.c.actor.is_(None))
             .group_by(_staged.c.id, _staged.c.labels)
             .subquery("first")
         )
@@ -192,5 +204,43 @@ class Staging:
             .join(_files, _files.c.file == _staged.c.file)
             .where(~known)
             .order_by(first.c.id)
+        )
+        self._connection.execute(sa.insert(label_events).from_select(columns, rows))
+
+    def _add_words_of_persons(self, library_id: int) -> None:
+        """One event for each time that a person gave a value; without a time, for the value."""
+        said = (_staged.c.id, _staged.c.labels, _staged.c.actor, _staged.c.said_at)
+        first = (
+            sa.select(*said, sa.func.min(_staged.c.position).label("position"))
+            .where(_staged.c.actor.is_not(None))
+            .group_by(*said)
+            .subquery("first")
+        )
+        known = sa.exists().where(
+            label_events.c.library_id == library_id,
+            label_events.c.sample_id == first.c.id,
+            label_events.c.labels == first.c.labels,
+            label_events.c.actor_kind == "person",
+            label_events.c.actor == first.c.actor,
+            first.c.said_at.is_(None) | (label_events.c.created_at == first.c.said_at),
+        )
+        columns = ["library_id", "sample_id", "labels", "actor_kind", "actor", "source_id", "line", "created_at"]
+        created_at = sa.func.coalesce(first.c.said_at, now())
+        rows = (
+            sa.select(
+                sa.literal(library_id),
+                first.c.id,
+                first.c.labels,
+                sa.literal("person"),
+                first.c.actor,
+                _files.c.source_id,
+                _staged.c.line,
+                created_at,
+            )
+            .select_from(first)
+            .join(_staged, _staged.c.position == first.c.position)
+            .join(_files, _files.c.file == _staged.c.file)
+            .where(~known)
+            .order_by(first.c.id, created_at, first.c.position)  # the newest word comes last
         )
         self._connection.execute(sa.insert(label_events).from_select(columns, rows))

@@ -8,7 +8,7 @@ import pytest
 
 from app.library import sources
 from app.library.sources import Source
-from app.library.tables import Reading, open_table
+from app.library.tables import Reading, open_tables
 from model.errors import BadInput
 
 
@@ -34,8 +34,8 @@ def change(path: Path, part: str, content: bytes) -> None:
 
 
 def read(path: Path) -> int:
-    with open_table(Source(path), Reading()) as table:
-        return len(list(table.rows))
+    with open_tables(Source(path), Reading()) as tables:
+        return sum(len(list(table.rows)) for table in tables)
 
 
 @pytest.mark.parametrize("content", [b"", b"<broken", b"<a>"])
@@ -53,7 +53,7 @@ def test_a_sheet_that_breaks_inside_is_refused(workbook: Path, cells: str) -> No
     rows = f"<sheetData>{GOOD_ROWS}<row>{cells}</row></sheetData>"
     sheet = f'<worksheet xmlns="{namespace}"><dimension ref="A1"/>{rows}</worksheet>'
     change(workbook, "xl/worksheets/sheet1.xml", sheet.encode())
-    with pytest.raises(BadInput, match=r"a\.xlsx: its first sheet is broken.*save it again as \.xlsx"):
+    with pytest.raises(BadInput, match=r"a\.xlsx: sheet 'Sheet' is broken.*save it again as \.xlsx"):
         read(workbook)
 
 
