@@ -79,7 +79,11 @@ def _network(address: str) -> str:
         parsed = ipaddress.ip_address(address)
     except ValueError:  # a socket of the file system has none
         return address
-    return address if parsed.version == 4 else str(ipaddress.ip_network((parsed, 64), strict=False))
+    if parsed.version == 4:
+        return address
+    if parsed.ipv4_mapped:  # an IPv4 client of a server that listens on ::
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, 64), strict=False))
 
 
 def _seconds_until(time_of_reset: float) -> int:
