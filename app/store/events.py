@@ -158,7 +158,7 @@ def _with_events(connection: sa.Connection, library_id: int, which: sa.ColumnEle
         )
 
 
-def _recorded(row: sa.Row[Any]) -> RecordedEvent:
+def _recorded(row: Any) -> RecordedEvent:
     return RecordedEvent(
         event=LabelEvent(row.event, read_labels(row.labels), row.actor_kind, row.actor, row.undoes),
         created_at=row.created_at,
