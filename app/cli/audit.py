@@ -1,6 +1,5 @@
 """`wenlei audit …`: who did what when."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -35,8 +34,10 @@ def list_events(
 
 
 def _table(found: list[AuditEvent]) -> Table:
-    table = Table("时间 | at", "操作者 | who", "操作 | action", "对象 | target", "详情 | details")
+    table = Table()
+    for heading in ("时间 | at", "操作者 | who", "操作 | action", "对象 | target", "详情 | details"):
+        table.add_column(heading, overflow="fold")
     for event in found:
-        details = json.dumps(event.details, ensure_ascii=False)
+        details = " ".join(f"{name}={value}" for name, value in event.details.items() if value is not None)
         table.add_row(event.at, event.actor, event.action, event.target, details)
     return table

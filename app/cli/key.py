@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from app.people.accounts import create_key, retire_key, who_runs_this
 from app.settings import load_settings
@@ -72,16 +72,9 @@ def _described(key: Key) -> dict[str, Any]:
 
 
 def _table(found: list[Key]) -> Table:
-    headings = (
-        "编号 | id",
-        "用户 | user",
-        "权限 | scope",
-        "频率 | rate",
-        "状态 | state",
-        "创建 | created",
-        "到期 | expires",
-    )
-    table = Table(*headings)
+    table = Table(Column("编号 | id", no_wrap=True))  # to be copied
+    for heading in ("用户 | user", "权限 | scope", "频率 | rate", "状态 | state", "到期 | expires"):
+        table.add_column(heading, overflow="fold")
     for key in found:
-        table.add_row(key.id, key.user, key.scope, key.rate or "", key.state, key.created_at, key.expires_at or "")
+        table.add_row(key.id, key.user, key.scope, key.rate or "", key.state, key.expires_at or "")
     return table

@@ -52,7 +52,9 @@ def revoke(name: Name, as_json: JsonFlag = False) -> None:
 
 
 def _table(found: list[User]) -> Table:
-    table = Table("用户 | user", "最大权限 | scope", "创建 | created", "停用 | revoked")
+    table = Table()
+    for heading in ("用户 | user", "最大权限 | scope", "创建 | created", "停用 | revoked"):
+        table.add_column(heading, overflow="fold")
     for user in found:
         table.add_row(user.name, user.scope, user.created_at, user.revoked_at or "")
     return table

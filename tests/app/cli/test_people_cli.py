@@ -71,7 +71,7 @@ def test_a_new_key_is_all_that_stdout_holds_and_no_list_shows_it(
     found = KEY.fullmatch(out.strip())
     assert "keep it now" in err
     lists = "".join(sum((shown(name, "list") for name in ("user", "key", "audit")), ()))
-    assert "li" in lists
+    assert found[1] in shown("key", "list")[0]  # whole, in a window of 80 columns
     assert "argon2" not in lists
     assert found[0].split("_")[2] not in re.sub(r"\s", "", lists + err)
 
