@@ -18,7 +18,7 @@ from app.settings import load_settings
 from app.store.database import open_database
 from app.store.snapshots import RecordedSnapshot
 from model.console import JsonFlag, emit, progress, say
-from model.errors import BadSnapshot
+from model.errors import BadInput, BadSnapshot
 from model.snapshot import describe_snapshot
 from model.types import Sample, Split, preview
 
@@ -66,6 +66,8 @@ def export(
     as_json: JsonFlag = False,
 ) -> None:
     """导出快照供其他工具使用 | write a snapshot in a format that other tools read."""
+    if label_names == out:
+        raise BadInput(f"--out and --label-names are both {out}; give two names")
     for path in filter(None, (out, label_names)):
         refuse_existing(path)
     with open_database(load_settings()) as engine:

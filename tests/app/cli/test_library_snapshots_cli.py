@@ -115,6 +115,10 @@ def test_verify_ends_with_2_and_names_each_problem(
         (("export", "ffffff", "--format", "csv", "--out", "b.csv"), "b.csv exists already"),
         (("export", "ffffff", "--format", "csv", "--out", "c.csv"), "no snapshot on record begins with ffffff"),
         (("export", "ffffff", "--format", "csv", "--out", "c.csv", "--label-names", "a.csv"), "a.csv exists already"),
+        (
+            ("export", "ffffff", "--format", "csv", "--out", "c", "--label-names", "c"),
+            "--out and --label-names are both c",
+        ),
         (("snapshots", "--library", "nobody"), "there is no library 'nobody' (libraries: default)"),
         (("verify", "--library", "nobody"), "there is no library 'nobody' (libraries: default)"),
     ],

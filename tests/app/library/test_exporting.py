@@ -2,6 +2,7 @@
 
 import csv
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ PATH_SETS = Taxonomy(task=Task.HIERARCHICAL, labels=("组织/裁员", "人生/�
 def freeze(folder: Path, taxonomy: Taxonomy, *, pairs: bool = False) -> Snapshot:
     """A snapshot of the texts, whose labels go round, two of them where there may be several."""
     rows = []
-    normal = Normaliser(markup=True)
+    normal = Normaliser()
     for number, raw in enumerate(TEXTS):
         text, pair = normal(raw), f"答{number}" if pairs else None
         used = taxonomy.labels[:4]
@@ -63,29 +64,27 @@ def export(snapshot: Snapshot, kind: str, folder: Path, **options: Any) -> Expor
     return export_snapshot(snapshot, file_format=ExportFormat(kind), out=folder / f"out.{kind}", **options)
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "csv", "xlsx"])
-@pytest.mark.parametrize("taxonomy", [SINGLE, MULTI, PATHS, PATH_SETS])
-@pytest.mark.parametrize("pairs", [False, True])
-def test_what_was_exported_is_imported_as_the_same_snapshot(
-    workshop: Workshop, kind: str, taxonomy: Taxonomy, pairs: bool
-) -> None:
-    snapshot = freeze(workshop.home / "given", taxonomy, pairs=pairs)
-    exported = export(snapshot, kind, workshop.home)
-    names = workshop.home / "names.jsonl"
-    export_label_names(taxonomy, names)
-    imported = workshop.load(
-        exported.path,
-        split="split",
-        task=taxonomy.task,
-        level_sep=taxonomy.level_sep,
-        label_sep=(exported.label_sep or "|") if taxonomy.multiple else None,
-        names=read_label_names(names),
-        **({"pair": "pair"} if pairs else {}),
-    )
-    assert (imported.added, imported.rejected) == (len(TEXTS), 0)
-    again = workshop.freeze().snapshot
-    assert list(again.samples()) == list(snapshot.samples())
-    assert again.hash == snapshot.hash
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "xlsx", "parquet", "label-studio", "doccano"])
+def test_what_was_exported_is_imported_as_the_same_snapshot(workshop: Workshop, kind: str) -> None:
+    for number, (taxonomy, pairs) in enumerate(product((SINGLE, MULTI, PATHS, PATH_SETS), (False, True))):
+        folder, library = workshop.home / str(number), f"l{number}"
+        snapshot = freeze(folder / "given", taxonomy, pairs=pairs)
+        exported = export(snapshot, kind, folder)
+        export_label_names(taxonomy, folder / "names.jsonl")
+        imported = workshop.load(
+            exported.path,
+            library=library,
+            split="split",
+            task=taxonomy.task,
+            level_sep=taxonomy.level_sep,
+            label_sep=(exported.label_sep or "|") if taxonomy.multiple else None,
+            names=read_label_names(folder / "names.jsonl"),
+            **({"pair": "pair"} if pairs else {}),
+        )
+        assert (imported.added, imported.rejected) == (len(TEXTS), 0)
+        again = workshop.freeze(library).snapshot
+        assert list(again.samples()) == list(snapshot.samples())
+        assert again.hash == snapshot.hash
 
 
 def test_no_cell_of_a_csv_can_become_a_formula(tmp_path: Path) -> None:
