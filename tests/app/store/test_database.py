@@ -35,6 +35,14 @@ def test_opening_again_keeps_what_is_there(settings: Settings) -> None:
                 _add_library(connection)
 
 
+def test_asking_whether_the_database_is_set_up_makes_nothing(settings: Settings, tmp_path: Path) -> None:
+    assert not database.is_set_up(settings)
+    assert not (tmp_path / "home").exists()
+    assert not list(tmp_path.glob("*.db"))
+    with open_database(settings):
+        assert database.is_set_up(settings)
+
+
 def test_opening_does_not_wait_for_somebody_who_writes(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_TIMEOUT", 0)
     with open_database(settings) as engine, connect(engine) as writer, writing(writer):
