@@ -100,7 +100,7 @@ def open_bundle(path: Path) -> Bundle:
     try:
         data = read_json(path / "bundle.json")
         schema, files, seal = int(data.pop("schema_version")), dict(data.pop("files")), str(data.pop("seal"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise BadBundle(f"{path} is not a bundle: no bundle.json in it; make one with wenlei export") from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadBundle(f"{path}/bundle.json can't be read ({error!r}); export the bundle again") from None

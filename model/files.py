@@ -1,5 +1,7 @@
 """Folders and files that appear whole or not at all, and their hashes."""
 
+import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -18,9 +20,15 @@ CHUNK = 1 << 20  # bytes read at a time: large enough for the disk, small enough
 
 @contextmanager
 def staging_folder(beside: Path) -> Iterator[Path]:
-    """A hidden, empty folder next to `beside`, to be filled and then published; gone when the block ends."""
+    """A hidden, empty folder next to `beside`, to be filled and then published; gone when the block ends.
+
+    What a process that was killed left of such a folder is swept away.
+    """
     beside.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{beside.name}.partial-", dir=beside.parent))
+    for stale in beside.parent.glob(f".{glob.escape(beside.name)}.partial-*"):
+        if stale.is_dir() and not _is_running(stale.name.rpartition("-")[2].partition("_")[0]):
+            shutil.rmtree(stale, ignore_errors=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{beside.name}.partial-{os.getpid()}_", dir=beside.parent))
     staging.chmod(0o755)  # mkdtemp makes it private; what is published is read by other users too
     try:
         yield staging
@@ -83,6 +91,35 @@ def sha256_file(path: Path) -> str:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+@contextmanager
+def only_process(folder: Path) -> Iterator[None]:
+    """Keep every other process out of `folder` until the block ends, or this process does.
+
+    Raises:
+        BadInput: another one is in it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(f"another process is writing {folder}; wait for it, or give another --out") from None
+        yield
+
+
+def _is_running(process: str) -> bool:
+    """Whether the process of that number is there; what is no number is somebody else's and taken for alive."""
+    if not process.isdigit():
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _readable(data: Any) -> str:

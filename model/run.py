@@ -115,12 +115,25 @@ def start_run(
     asked = {"arch": arch, "config": config, "seed": seed, "snapshot": snapshot}
     for name, value in asked.items():
         if canonical_json(getattr(run, name)) != canonical_json(value):  # in JSON a tuple is a list
-            raise BadRun(
-                f"{path} holds a run with another {name}: {getattr(run, name)}, not {value}; give another --out"
-            )
+            there, here = difference(getattr(run, name), value)
+            raise BadRun(f"{path} holds a run with another {name}: {there} there, {here} now; give another --out")
     if run.status == "done":
         raise BadRun(f"{path} holds a finished run; give another --out, or evaluate it with wenlei evaluate {path}")
     return run
+
+
+def difference(there: Any, here: Any) -> tuple[str, str]:
+    """What is different in two JSON values, those keys alone of two objects."""
+    if not (isinstance(there, dict) and isinstance(here, dict)):
+        return str(there), str(here)
+    odd = sorted(
+        key for key in there.keys() | here.keys() if canonical_json(there.get(key)) != canonical_json(here.get(key))
+    )
+    parts = [difference(there.get(key), here.get(key)) for key in odd]
+    return (
+        ", ".join(f"{key} {part[0]}" for key, part in zip(odd, parts, strict=True)),
+        ", ".join(f"{key} {part[1]}" for key, part in zip(odd, parts, strict=True)),
+    )
 
 
 def open_run(path: Path, *, finished: bool = True) -> Run:
@@ -131,7 +144,7 @@ def open_run(path: Path, *, finished: bool = True) -> Run:
     """
     try:
         data = read_json(path / "run.json")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise BadRun(f"{path} is not a run: no run.json in it; make one with wenlei train") from None
     except ValueError as error:
         raise BadRun(f"{path}/run.json can't be read: {error}") from None

@@ -134,7 +134,7 @@ def describe_snapshot(path: Path) -> Snapshot:
     """
     try:
         manifest = read_json(path / "manifest.json")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise BadSnapshot(
             f"{path} is not a snapshot: no manifest.json in it; make one with wenlei library snapshot"
         ) from None

@@ -4,6 +4,7 @@ Importing this module is cheap: torch is imported when a command runs, so that `
 where the training extra is not installed.
 """
 
+import os
 from enum import StrEnum
 from importlib import util
 from pathlib import Path
@@ -36,6 +37,7 @@ class Arch(StrEnum):
 
 @app.command()
 def train(
+    context: typer.Context,
     snapshot: SnapshotOption,
     arch: Annotated[Arch, typer.Option(help="模型架构 | architecture")] = Arch.BERT,
     init: Annotated[
@@ -89,6 +91,8 @@ def train(
 
     例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch bert --epochs 2
     """
+    if arch is Arch.LINEAR:
+        _refuse_given(context, BERT, "--arch linear")
     _start_torch()
     opened = open_snapshot(snapshot)
     out = out or home / "runs" / f"{arch}-{opened.hash[:8]}-seed{seed}"
@@ -178,12 +182,22 @@ def export(
 def _start_torch() -> None:
     if missing := [name for name in ("torch", "transformers", "sklearn", "onnx") if util.find_spec(name) is None]:
         raise MissingExtra(f"training needs {', '.join(missing)}: pip install 'wenlei[train,cpu]'")
+    # Threads that spin while they wait slow everything tenfold where other programs use the same cores.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
     hub_logging.set_verbosity_error()  # it would tell of every try to reach the hub; what comes of it is told below
     logging.set_verbosity_error()  # it would advise on what is done on purpose here
     logging.disable_progress_bar()
+
+
+def _refuse_given(context: typer.Context, panel: str, place: str) -> None:
+    """Refuse options of `panel` that were given on the command line, since nothing would come of them."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if getattr(option, "rich_help_panel", None) == panel and source and source.name == "COMMANDLINE":
+            raise BadInput(f"{option.opts[0]} has no meaning with {place}; leave it out")
 
 
 def _choice(kind: type[Any], value: str, option: str) -> Any:

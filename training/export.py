@@ -49,7 +49,9 @@ def export_run(
     name: str | None = None,
     abstain_below: float = 0.0,
 ) -> Bundle:
-    """Write the bundle `out` from a finished run; `precisions` default to all that the architecture has.
+    """Write the bundle `out` from a finished run, in `precisions`, by default all that the architecture has.
+
+    By default int8 is left out where it does not pass its gate.
 
     `snapshot` is the one the run was trained on; without it, it is looked for where it lay then.
 
@@ -59,6 +61,7 @@ def export_run(
         ParityFailed: an exported model does not answer as the trained one does; nothing is written.
     """
     wanted = check_precisions(run, precisions)
+    optional = [] if precisions else wanted[1:]  # what nobody asked for by name is left out where it fails
     if out.exists():
         raise BadInput(f"{out} exists already, and a bundle never changes; give another --out")
     judged, split = parity_set(run, snapshot or trained_on(run))
@@ -92,9 +95,18 @@ def export_run(
             say(f"exporting {precision}")
             onnx_file.save(build_graph(classifier, precision, run), staging / file)
         trial = Bundle(path=staging, version="unsealed", manifest=manifest)
-        verdicts = {precision: judge(trial, precision, judged, reference) for precision in wanted}
+        verdicts = {}
+        for precision, file in manifest.onnx.items():
+            try:
+                verdicts[precision] = judge(trial, precision, judged, reference)
+            except ParityFailed as failure:
+                if precision not in optional:
+                    raise
+                say(f"{precision} is left out: {failure}")
+                (staging / file).unlink()
         manifest = replace(
             manifest,
+            onnx={precision: manifest.onnx[precision] for precision in verdicts},
             parity={precision: {"split": split.value, **verdict.parity} for precision, verdict in verdicts.items()},
             metrics={**manifest.metrics, **{precision: verdict.metrics for precision, verdict in verdicts.items()}},
         )
@@ -194,7 +206,7 @@ def judge(trial: Bundle, precision: str, judged: Dataset, reference: FloatArray)
         else "logits",
     }
     if reason := why_refused(precision, parity):
-        raise ParityFailed(f"the {precision} model is not the one that was trained: {reason}; nothing was written")
+        raise ParityFailed(f"the {precision} model is not the one that was trained: {reason}")
     return Verdict(parity=parity, metrics=figures[0])
 
 
@@ -212,11 +224,11 @@ def why_refused(precision: str, parity: Mapping[str, Any]) -> str | None:
         if abs(parity["accuracy_change"]) > MAX_INT8_ACCURACY_CHANGE:
             return (
                 f"accuracy changes by {100 * parity['accuracy_change']:+.2f} points, allowed are "
-                f"{100 * MAX_INT8_ACCURACY_CHANGE}; export it with --precision fp32"
+                f"{100 * MAX_INT8_ACCURACY_CHANGE}; export it with --precision fp32, or train longer"
             )
     elif parity["logit_error"] > MAX_INT8_LOGIT_ERROR:
         return (
             f"on {parity['samples']} texts, too few to judge accuracy, logits are off by {parity['logit_error']:.0%} "
-            f"of their spread, allowed are {MAX_INT8_LOGIT_ERROR:.0%}; export it with --precision fp32"
+            f"of their spread, allowed are {MAX_INT8_LOGIT_ERROR:.0%}; export it with --precision fp32, or train longer"
         )
     return None

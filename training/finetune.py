@@ -10,7 +10,7 @@ import torch
 from model.architectures.bert import BertClassifier, Pooling
 from model.console import say
 from model.errors import BadInput
-from model.files import read_json
+from model.files import only_process, read_json
 from model.run import Run, start_run
 from model.snapshot import Snapshot
 from model.tokenization import subwords
@@ -77,7 +77,7 @@ def train_bert(snapshot: Snapshot, *, options: BertOptions, seed: int, out: Path
     for name in TOKENIZER_FILES:
         if (start.folder / name).exists():
             shutil.copyfile(start.folder / name, run.model_path / name)
-    progress = Training(
+    training = Training(
         classifier=classifier,
         train_set=train_set,
         dev_set=dev_set,
@@ -85,8 +85,10 @@ def train_bert(snapshot: Snapshot, *, options: BertOptions, seed: int, out: Path
         options=options.loop,
         seed=seed,
         checkpoint=run.checkpoint_path,
-    ).run()
-    classifier.save(run.model_path)
+    )
+    with only_process(run.path):
+        progress = training.run()
+        classifier.save(run.model_path)
     cost = {
         "seconds": round(progress.seconds, 1),
         "steps": progress.step,

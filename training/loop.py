@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -265,6 +265,9 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
     """Write a safetensors file; a reader sees the old one or the new one, never half of either."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    save_file(tensors, partial, metadata=metadata)
+    try:
+        save_file(tensors, partial, metadata=metadata)
+    except SafetensorError as error:
+        raise BadRun(f"{path} can't be written: {error}; make room, then run the same command again") from None
     flush(partial)
     partial.replace(path)

@@ -4,6 +4,8 @@ Only the command that is called is imported; training's are found through entry 
 no torch to show its help.
 """
 
+import io
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -36,6 +38,9 @@ GROUPS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0, or 2 after one line on stderr that says what is wrong, or 130, or 143."""
     signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a GBK terminal can't show every character
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         build(given)(given, prog_name="wenlei")
@@ -45,6 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.write(f"wenlei: {describe(error)}\n")
         sys.exit(2)
     except KeyboardInterrupt:
+        sys.stderr.write(
+            "已中断；没有留下半成品，同样的命令可重来或继续 | interrupted; the same command starts over or goes on\n"
+        )
         sys.exit(130)
 
 
@@ -77,6 +85,8 @@ def build(arguments: Sequence[str]) -> typer.Typer:
 def describe(error: Exception) -> str:
     """`error` on one line."""
     message = str(error)
+    if isinstance(error, shutil.Error):  # of a copied folder: a list of (from, to, why)
+        message = "; ".join(f"{target}: {reason}" for _, target, reason in error.args[0])
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         message = f"{error.filename}: {error.strerror}"
     return " ".join(message.split())

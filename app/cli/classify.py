@@ -26,6 +26,7 @@ from model.text import MAX_TEXT_CHARS, Normaliser
 from model.types import Prediction, Text
 
 CHUNK = 256  # lines that a worker takes at a time: enough of like length to fill its batches
+STANDARD_INPUT = Path("/dev/stdin")
 LONGEST_LINE = 4 * MAX_TEXT_CHARS + 2  # bytes
 
 
@@ -34,7 +35,9 @@ def classify(
         list[str] | None, typer.Argument(metavar="[TEXT]...", help="要分类的文本 | texts to classify")
     ] = None,
     bundle: Annotated[Path | None, typer.Option(help="模型包目录 | folder of the bundle")] = None,
-    file: Annotated[Path | None, typer.Option(help="文本文件，每行一条 | a file with one text a line")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="文本文件，每行一条，- 为标准输入 | texts, one a line; - is stdin")
+    ] = None,
     top_k: Annotated[int, typer.Option(min=1, max=MAX_TOP_K, help="每条返回的标签数 | labels for each text")] = 1,
     precision: Annotated[
         str | None, typer.Option(help="精度（fp32、int8），默认最小的 | precision, by default the smallest")
@@ -45,8 +48,12 @@ def classify(
     settings = load_settings(bundles=bundle and (bundle,), precision=precision)
     if not settings.bundles:
         raise BadInput("no model given; name the folder of a bundle with --bundle")
-    if bool(texts) == bool(file):
-        raise BadInput("no texts given, or two kinds; give texts as arguments, or a --file with one text a line")
+    if texts and file:
+        raise BadInput(f"texts and --file {file} are both given; give one of them")
+    if not texts and not file:
+        raise BadInput("no texts given; give them as arguments, in a --file, or through a pipe with --file -")
+    if file == Path("-"):
+        file = STANDARD_INPUT
     opened = open_bundle(settings.bundles[0])
     normaliser = opened.manifest.normaliser
     if file:

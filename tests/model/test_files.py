@@ -2,12 +2,24 @@
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from model.errors import BadInput
-from model.files import CHUNK, canonical_json, publish, read_json, sha256_file, staging_folder, write_json
+from model.files import (
+    CHUNK,
+    canonical_json,
+    only_process,
+    publish,
+    read_json,
+    sha256_file,
+    staging_folder,
+    write_json,
+)
 
 
 def test_a_published_folder_has_its_name_and_all_of_its_files(tmp_path):
@@ -80,3 +92,32 @@ def test_canonical_json_has_one_spelling():
 def test_a_file_hashes_as_its_bytes(tmp_path, size):
     (tmp_path / "file").write_bytes(b"x" * size)
     assert sha256_file(tmp_path / "file") == hashlib.sha256(b"x" * size).hexdigest()
+
+
+def test_what_a_killed_process_left_is_swept_away_and_what_a_living_one_fills_is_not(tmp_path):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = tmp_path / f".bundle.partial-{dead.pid}_abc"
+    alive = tmp_path / f".bundle.partial-{os.getpid()}_abc"
+    other = tmp_path / f".bundle2.partial-{dead.pid}_abc"
+    for folder in (left, alive, other):
+        folder.mkdir()
+    with staging_folder(tmp_path / "bundle"):
+        assert not left.exists()
+        assert alive.exists()
+        assert other.exists()
+
+
+def test_a_folder_has_one_writer(tmp_path):
+    held = (
+        "import sys, time; from pathlib import Path; from model.files import only_process\n"
+        "with only_process(Path(sys.argv[1])): print('in', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", held, tmp_path / "run"], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "in\n"
+        with pytest.raises(BadInput, match="another process is writing"), only_process(tmp_path / "run"):
+            pass
+        writer.kill()
+        writer.wait()
+    with only_process(tmp_path / "run"):
+        pass

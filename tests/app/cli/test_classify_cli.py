@@ -1,5 +1,7 @@
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,7 +107,7 @@ def test_a_line_that_can_not_be_classified_is_named_before_anything_is_written(
     ("arguments", "message"),
     [
         (["--bundle", "BUNDLE"], "no texts given"),
-        (["--bundle", "BUNDLE", "好", "--file", "x.txt"], "no texts given, or two kinds"),
+        (["--bundle", "BUNDLE", "好", "--file", "x.txt"], "are both given"),
         (["--bundle", "BUNDLE", "好", ""], "text 2: the text is empty"),
         (["--bundle", "BUNDLE", "--file", "/no/such/file"], "/no/such/file: No such file or directory"),
         (["--bundle", "/no/such/bundle", "好"], "/no/such/bundle is not a bundle"),
@@ -153,3 +155,16 @@ def test_lines_may_come_from_a_pipe(capsys: pytest.CaptureFixture[str], bundle: 
     assert code == 0
     answered = json.loads(out)["results"] if options else out.splitlines()
     assert len(answered) == 2
+
+
+def test_texts_come_through_a_pipe(bundle: Bundle) -> None:
+    command = [sys.executable, "-c", "from app.cli import main; main()", "classify", "--bundle", bundle.path]
+    done = subprocess.run([*command, "--file", "-", "--json"], input="好\n太吵\n", capture_output=True, text=True)
+    assert [result["label"] in ("好评", "差评") for result in json.loads(done.stdout)["results"]] == [True, True]
+
+
+def test_a_terminal_without_a_character_gets_its_escape(bundle: Bundle) -> None:
+    command = [sys.executable, "-c", "from app.cli import main; main()", "classify", "--bundle", bundle.path, "好😀"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "gbk"}, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert "好\\U0001f600".encode("gbk") in done.stdout
