@@ -75,10 +75,7 @@ def import_files(
                     ):
                         on_table(reader.table)
                         files.append(SourceFile(reader.table.name, sha256))
-                        for batch, count in _batches(reader, rejects):
-                            staging.add(batch)
-                            read += count
-                            grown(definition, labels.seen)  # refuses a column of texts long before its end
+                        read += _stage(staging, reader, rejects, check=lambda: grown(definition, labels.seen))
         if read == rejects.count:
             reasons = "; ".join(rejects.first) or "there are no rows"
             names = ", ".join(path.name for path in paths)
@@ -113,6 +110,16 @@ def sources_to_read(
     found = find_sources(paths, on_skipped=on_skipped)
     hashes = {path: fingerprint(path) for path in paths}
     return [(source, hashes[source.path]) for source in found]
+
+
+def _stage(staging: Staging, reader: RowReader, rejects: Rejects, *, check: Callable[[], object]) -> int:
+    """Stage the rows of a table; the number that were read. `check` refuses a column of texts long before its end."""
+    read = 0
+    for batch, count in _batches(reader, rejects):
+        staging.add(batch)
+        read += count
+        check()
+    return read
 
 
 def _batches(reader: RowReader, rejects: Rejects) -> Iterator[tuple[list[StagedRow], int]]:

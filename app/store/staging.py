@@ -6,6 +6,7 @@ batch, and what the import leaves does not depend on the order of the rows.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -88,7 +89,7 @@ class Staging:
         """Append a batch, by the fastest way that the database has."""
         if not rows:
             return
-        self._persons = self._persons or any(row.actor is not None for row in rows)
+        self._persons = self._persons or any(map(attrgetter("actor"), rows))
         if self._connection.dialect.name == "sqlite":
             marks = ", ".join("?" * len(StagedRow._fields))
             self._connection.exec_driver_sql(f"INSERT INTO staged_rows ({_COLUMNS}) VALUES ({marks})", list(rows))  # noqa: S608 - our own names
@@ -175,9 +176,10 @@ class Staging:
 
     def _add_events(self, library_id: int) -> None:
         """One event for each value that an import gives to a sample for the first time."""
+        nobody = [_staged.c.actor.is_(None)] if self._persons else []  # asked only where it is not so of all rows
         first = (
             sa.select(_staged.c.id, _staged.c.labels, sa.func.min(_staged.c.position).label("position"))
-            .where(_staged.c.labels.is_not(None), _staged.c.actor.is_(None))
+            .where(_staged.c.labels.is_not(None), *nobody)
             .group_by(_staged.c.id, _staged.c.labels)
             .subquery("first")
         )

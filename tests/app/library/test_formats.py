@@ -15,6 +15,16 @@ from app.library.formats import Format, detect_format, quotes_like_csv, sniff_de
         (".txt", ["第一句。\n", "第二句。\n"], Format.TXT),
         (".txt", ["{未完的句子\n"], Format.TXT),
         ("", ["股市回暖\t2\n"], Format.TSV),
+        (".json", ["[\n", '{"text": "好"},\n'], Format.JSON),
+        (".txt", ['[{"text": "好"}, {"text":'], Format.JSON),
+        (".json", ["{\n", '"data": [\n'], Format.JSON),
+        (".json", ['{"data": {"rows": [{"text": "好"}]}}\n'], Format.JSON),
+        (".jsonl", ['{"text": "好", "spans": [{"start": 0}]}\n'], Format.JSONL),
+        (".json", ['{"text": "好", "labels": ["a"]}\n'], Format.JSONL),
+        (".json", ['{"text": 坏了\n', '{"text": "好"}\n'], Format.JSONL),
+        (".txt", ["[微笑]今天很好\n", "[怒]排队两小时\n"], Format.TXT),
+        (".txt", ["__label__好评 房间很干净\n", "__label__差评 太吵\n"], Format.FASTTEXT),
+        (".csv", ["__label__,text\n"], Format.CSV),
     ],
 )
 def test_the_format_follows_from_content_and_name(suffix: str, lines: list[str], expected: Format) -> None:
