@@ -15,8 +15,6 @@ from model.tokenization.base import Encoded, Tokenizer, collate
 from model.types import Sample, Split, Text
 
 BATCHES_SORTED_TOGETHER = 50  # enough that lengths match within a batch, few enough that epochs stay different
-# PyTorch's bf16 matrix kernels take several times as long for odd lengths, and are compiled anew for every shape.
-LENGTH_MULTIPLE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Dataset:
 
     def batch(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
         """The padded inputs of `rows`: name → (batch, length)."""
-        return collate([self.encoded[row] for row in rows], self.padding, multiple=LENGTH_MULTIPLE)
+        return collate([self.encoded[row] for row in rows], self.padding)
 
 
 def load(snapshot: Snapshot, split: Split, tokenizer: Tokenizer, *, limit: int | None = None) -> Dataset:

@@ -96,7 +96,7 @@ def masked_mean(hidden: Tensor, mask: Tensor) -> Tensor:
 
 def _load_encoder(folder: Path, **changes: float) -> PreTrainedModel:
     # Without its pooler: it would be there at random for weights that were trained with mean pooling.
-    # On a CPU, PyTorch 2.13's fused attention trains slower in bf16 than the plain one; a step takes 1.2x as long.
+    # On a CPU, PyTorch 2.13's fused attention trains slower in bf16 than the plain one; a step takes 1.35x as long.
     attention = "sdpa" if torch.cuda.is_available() else "eager"
     # Weights that were published in half precision are trained in float32 like all others.
     encoder: PreTrainedModel
