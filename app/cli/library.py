@@ -4,15 +4,19 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from app.cli import library_import, library_labels, library_snapshots
-from app.library.snapshots import Conflicts, freeze, gaps
-from app.library.splits import Splitter
+from app.library.snapshots import Conflicts, Frozen, freeze, gaps
+from app.library.splits import SPLITS, Splitter
 from app.settings import load_settings
 from app.store.database import open_database
 from model.console import JsonFlag, emit, say
 
 app = typer.Typer(no_args_is_help=True, help="标准样本库：导入、快照 | the standard-sample library: import, snapshots")
+
+SHOWN_LABELS = 30
 
 LibraryName = Annotated[str, typer.Option(help="样本库名称 | name of the library")]
 
@@ -50,7 +54,24 @@ def snapshot_command(
             "counts": {**frozen.snapshot.counts, "conflicts": frozen.conflicts},
         },
         as_json=as_json,
+        render=lambda console: _show(console, frozen),
     )
+
+
+def _show(console: Console, frozen: Frozen) -> None:
+    """The splits and the classes side by side."""
+    counts = frozen.snapshot.counts
+    table = Table("", *SPLITS, title=f"{frozen.snapshot.hash}  {counts['total']:,}")
+    table.add_row("样本 samples", *(f"{counts[split]:,}" for split in SPLITS), end_section=True)
+    labels = frozen.snapshot.taxonomy.labels
+    for label in labels[:SHOWN_LABELS]:
+        table.add_row(label, *(f"{counts['labels'][split][label]:,}" for split in SPLITS))
+    console.print(table)
+    if len(labels) > SHOWN_LABELS:
+        console.print(f"… {len(labels)} 个类别 classes; --json")
+    if frozen.conflicts:
+        console.print(f"标签冲突 conflicting labels: {frozen.conflicts:,}  wenlei library conflicts")
+    console.print(str(frozen.snapshot.path), soft_wrap=True)
 
 
 app.command("snapshots")(library_snapshots.snapshots)

@@ -109,6 +109,11 @@ def import_command(
             on_table=_tell_table,
             on_skipped=_tell_skipped,
         )
+    if imported.several_in_one:
+        say(
+            f"注意 | warning: 类别 “{imported.several_in_one}” 像是多个标签；若是，请另建样本库并给出 --label-sep | "
+            "this class looks like several labels; if so, import into another library with --label-sep"
+        )
     emit(_imported_json(imported), as_json=as_json)
 
 

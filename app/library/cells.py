@@ -1,6 +1,6 @@
 """What cells mean: text, labels, a split. Whatever means nothing is a `BadInput` that says why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from math import isfinite
@@ -14,6 +14,7 @@ from model.types import Task, Taxonomy, preview
 
 # A longer "label" is a text from the wrong column.
 MAX_LABEL_CHARS = 200
+USUAL_SEPARATORS = "|,;、，；"
 DISTINCT_CELLS_REMEMBERED = 1 << 16  # bounds the memory when a column turns out to hold no labels at all
 
 # Label names stay as they were written, but for what nobody can see.
@@ -80,6 +81,11 @@ def cell_split(cell: Any) -> int | None:
 def has_empty_level(taxonomy: Taxonomy, label: str) -> bool:
     """Whether the path `label` has nothing between two of its separators, or at an end; a flat label never has."""
     return taxonomy.task is Task.HIERARCHICAL and not all(part.strip() for part in taxonomy.levels(label))
+
+
+def several_in_one(labels: Iterable[str]) -> str | None:
+    """The first label that looks like several, joined by a usual separator, if there is one."""
+    return min((label for label in labels if any(mark in label for mark in USUAL_SEPARATORS)), default=None)
 
 
 class Uncomputed(NamedTuple):

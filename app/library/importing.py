@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from app.library.cells import LabelReader
+from app.library.cells import LabelReader, several_in_one
 from app.library.definition import ImportOptions, define, grown
 from app.library.formats import Format
 from app.library.hub import hub_fingerprint
@@ -25,13 +25,17 @@ ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """read = added + duplicates + rejected. `duplicates`: the library, or a row before, had the text already."""
+    """read = added + duplicates + rejected. `duplicates`: the library, or a row before, had the text already.
+
+    several_in_one: a new class that looks like several labels which nobody said how to part.
+    """
 
     read: int
     added: int
     duplicates: int
     rejected: int
     rejects_file: Path | None
+    several_in_one: str | None
 
 
 def import_files(
@@ -94,7 +98,14 @@ def import_files(
             duplicates=read - added - rejects.count,
             rejected=rejects.count,
             rejects_file=rejects.publish(),
+            several_in_one=several_in_one(labels.seen) if _takes_labels_whole(options, settled) else None,
         )
+
+
+def _takes_labels_whole(options: ImportOptions, definition: LibraryDefinition) -> bool:
+    """Whether nobody has said how a label cell is parted, or which classes there are."""
+    separators = (options.label_sep, definition.label_sep, definition.taxonomy.level_sep)
+    return not definition.declared and separators == (None, None, None)
 
 
 def sources_to_read(

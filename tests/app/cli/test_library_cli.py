@@ -74,7 +74,7 @@ def test_empty_splits_and_classes_without_training_are_warned_of(
         main(["library", "snapshot"])
     out, err = capsys.readouterr()
     assert "split train is empty" in err
-    assert "conflicts" in out
+    assert "样本 samples" in out
 
 
 @pytest.mark.parametrize(
@@ -126,3 +126,25 @@ def test_a_killed_import_leaves_nothing_half_written(tmp_path: Path) -> None:
         "rejected": 0,
         "rejects_file": None,
     }
+
+
+def test_classes_that_look_like_several_labels_are_warned_of(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("multi.csv").write_text("text,label\n快递慢客服好,服务|物流\n送货快,物流\n", encoding="utf-8")
+    columns = ["--text", "text", "--label", "label", "--task", "multi"]
+    for separator, warned in ((["--label-sep", "|"], False), ([], True)):
+        with pytest.raises(SystemExit):
+            main(["library", "import", "multi.csv", "--library", f"l{len(separator)}", *columns, *separator])
+        err = capsys.readouterr().err
+        assert ("服务|物流" in err and "--label-sep" in err) == warned
+
+
+def test_people_see_the_splits_and_classes_of_a_snapshot(
+    call: Call, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("reviews.csv").write_text("text,label\n房间干净,好评\n太吵,差评\n太吵,好评\n", encoding="utf-8")
+    call("import", "reviews.csv", "--text", "text", "--label", "label")
+    with pytest.raises(SystemExit):
+        main(["library", "snapshot"])
+    shown = capsys.readouterr().out
+    assert "样本 samples" in shown
+    assert "conflicting labels: 1" in shown
