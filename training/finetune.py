@@ -15,7 +15,7 @@ from model.run import Run, start_run
 from model.snapshot import Snapshot
 from model.tokenization import subwords
 from model.tokenization.subwords import SubwordTokenizer
-from training.data import Dataset
+from training.data import LENGTH_MULTIPLE, Dataset
 from training.evaluate import conclude, load_splits
 from training.loop import Options, Training
 from training.onnx_bert import ACTIVATIONS
@@ -121,9 +121,10 @@ def check_architecture(folder: Path, options: BertOptions) -> None:
     if (activation := config.get("hidden_act", "gelu")) not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
         raise BadInput(f"--init {options.init} has hidden_act {activation}, which can't be exported; only {known} can")
-    if options.max_length > longest:
+    positions = longest // LENGTH_MULTIPLE * LENGTH_MULTIPLE  # batches are padded to a multiple
+    if options.max_length > positions:
         raise BadInput(
-            f"--max-length {options.max_length} is more than the {longest} positions of {options.init}; "
+            f"--max-length {options.max_length} is more than the {positions} positions of {options.init}; "
             "give at most that many"
         )
 

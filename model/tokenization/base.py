@@ -1,5 +1,6 @@
 """What every tokenizer does: encode texts, then collate encodings of like length into one padded batch."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -36,9 +37,9 @@ class Tokenizer(Protocol):
         ...
 
 
-def collate(batch: Sequence[Encoded], padding: dict[str, int]) -> dict[str, NDArray[Any]]:
-    """Pad `batch` on the right to its longest: input name → (batch, length)."""
-    width = max(encoded.length for encoded in batch)
+def collate(batch: Sequence[Encoded], padding: dict[str, int], *, multiple: int = 1) -> dict[str, NDArray[Any]]:
+    """Pad `batch` on the right to its longest, rounded up to a `multiple`: input name → (batch, length)."""
+    width = math.ceil(max(encoded.length for encoded in batch) / multiple) * multiple
     arrays = {}
     for name, value in padding.items():
         array = np.full((len(batch), width), value, dtype=batch[0].inputs[name].dtype)
