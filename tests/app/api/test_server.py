@@ -271,6 +271,22 @@ def test_logs_are_json_lines_with_ids_and_hold_no_text(capfd: pytest.CaptureFixt
     assert "房间" not in logs
 
 
+def test_lines_of_threads_that_log_at_once_stay_whole(capfd: pytest.CaptureFixture[str]) -> None:
+    def ours(number: int) -> None:
+        structlog.get_logger().info("ours", number=number)
+
+    def a_librarys(number: int) -> None:
+        logging.getLogger("library").info("its %d", number)
+
+    with real_logs(), ThreadPoolExecutor(8) as threads:
+        for number in range(2000):
+            threads.submit(ours, number)
+            threads.submit(a_librarys, number)
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert sum(line["event"] == "ours" for line in lines) == 2000
+    assert sum(line["event"].startswith("its ") for line in lines) == 2000
+
+
 def test_the_log_of_a_broken_engine_says_where_it_broke_and_holds_no_text(capfd: pytest.CaptureFixture[str]) -> None:
     def fail(_: object) -> None:
         raise RuntimeError("out of memory")
