@@ -151,7 +151,7 @@ class ContentHash:
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         self._known = set(taxonomy.labels)
-        self._multiple = taxonomy.multiple
+        self._taxonomy = taxonomy
         self._last_id = ""
         self._digest = hashlib.sha256(canonical_json(taxonomy.to_json()))
 
@@ -165,8 +165,8 @@ class ContentHash:
             raise BadSnapshot(f"sample {sample.id} comes after {self._last_id}: samples must be sorted and unique")
         if not sample.labels or not self._known.issuperset(sample.labels):
             raise BadSnapshot(f"sample {sample.id} has labels {sample.labels}, not all of them in the taxonomy")
-        if len(sample.labels) > 1 and not self._multiple:
-            raise BadSnapshot(f"sample {sample.id} has labels {sample.labels}, the task allows one")
+        if len(sample.labels) > 1 and (misfit := self._taxonomy.misfit(sample.labels)):
+            raise BadSnapshot(f"sample {sample.id}: {misfit}")
         self._last_id = sample.id
         row = [sample.id, sample.text, sample.pair, sorted(sample.labels), sample.split.value]
         self._digest.update(canonical_json(row) + b"\n")

@@ -5,7 +5,7 @@ the standard-sample library; a `Prediction` is what a classifier says about one 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -25,6 +25,13 @@ class Task(StrEnum):
     SINGLE = "single"
     MULTI = "multi"
     HIERARCHICAL = "hierarchical"
+
+
+class Choice(StrEnum):
+    """How many children of one parent a text may carry at a level of a hierarchical taxonomy."""
+
+    SINGLE = "single"
+    MULTI = "multi"
 
 
 class Activation(StrEnum):
@@ -55,15 +62,18 @@ class Taxonomy:
 
     In a hierarchical task a label is a whole path, its levels joined by `level_sep` (`组织关系-裁员`).
     `multiple` says whether a text may carry several labels; it is always so for `multi`, never for `single`.
+    `choices`: for each level of a hierarchical task, from the root down, whether a text may carry several children of
+    one parent there; deeper levels are as the last. Empty: every level is as `multiple` says.
 
     Raises:
-        BadTaxonomy: a label stands twice or is empty, or the task and its separators disagree.
+        BadTaxonomy: a label stands twice or is empty, or the task, its separators and its choices disagree.
     """
 
     task: Task
     labels: tuple[str, ...]
     level_sep: str | None = None
     multiple: bool = False
+    choices: tuple[Choice, ...] = ()
 
     def __post_init__(self) -> None:
         if len(set(self.labels)) < len(self.labels):
@@ -75,6 +85,10 @@ class Taxonomy:
             raise BadTaxonomy(f"task {self.task} can't have multiple={self.multiple}")
         if (self.task is Task.HIERARCHICAL) != (self.level_sep is not None):
             raise BadTaxonomy("a hierarchical task, and only it, needs a level separator")
+        if self.choices and self.task is not Task.HIERARCHICAL:
+            raise BadTaxonomy(f"task {self.task} has no levels to choose at; leave the choices out")
+        if self.choices and self.multiple != (Choice.MULTI in self.choices):
+            raise BadTaxonomy(f"choices {', '.join(self.choices)} can't go with multiple={self.multiple}")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -87,6 +101,26 @@ class Taxonomy:
     def levels(self, label: str) -> tuple[str, ...]:
         """The path of `label` from the root down; a flat label is its own path."""
         return tuple(label.split(self.level_sep)) if self.level_sep else (label,)
+
+    def misfit(self, labels: Collection[str]) -> str | None:
+        """Why one text can't carry all of `labels`, different labels of this taxonomy; None where it can."""
+        if len(labels) > 1 and not self.multiple:
+            return f"{len(labels)} labels ({preview(sorted(labels))}), and the task {self.task} allows one"
+        children: dict[tuple[str, ...], str] = {}
+        for path in sorted(map(self.levels, labels)) if self.choices else ():
+            for depth, child in enumerate(path):
+                only = self.choices[min(depth, len(self.choices) - 1)] is Choice.SINGLE
+                if only and (other := children.setdefault(path[:depth], child)) != child:
+                    under = (self.level_sep or "").join(path[:depth]) or "the root"
+                    return f"{other!r} and {child!r} both stand under {under}, and level {depth + 1} allows one"
+        return None
+
+    def deepest(self, labels: Iterable[str]) -> set[str]:
+        """`labels` without those that others of them imply: a path implies the paths that it begins with."""
+        chosen = set(labels)
+        if self.level_sep is None or len(chosen) < 2:
+            return chosen
+        return {label for label in chosen if not any(other.startswith(label + self.level_sep) for other in chosen)}
 
     def indices(self, labels: Iterable[str]) -> list[int]:
         """Positions of `labels` in logit rows.
@@ -107,6 +141,7 @@ class Taxonomy:
             "labels": list(self.labels),
             "level_sep": self.level_sep,
             "multiple": self.multiple,
+            **({"choices": [choice.value for choice in self.choices]} if self.choices else {}),
         }
 
     @classmethod
@@ -117,6 +152,7 @@ class Taxonomy:
             labels=tuple(data["labels"]),
             level_sep=data["level_sep"],
             multiple=data["multiple"],
+            choices=tuple(map(Choice, data.get("choices", ()))),
         )
 
 

@@ -160,7 +160,7 @@ def _event(recorded: RecordedEvent) -> dict[str, Any]:
     event = recorded.event
     return {
         "event": event.id,
-        "at": recorded.created_at,
+        "at": recorded.event.at,
         "kind": event.actor_kind,
         "who": event.actor,
         "labels": None if event.undoes else list(event.labels),
@@ -201,7 +201,7 @@ def _line(recorded: RecordedEvent) -> str:
     said = f"撤销 undoes {event.undoes}" if event.undoes else " + ".join(event.labels)
     parts = [
         str(event.id),
-        recorded.created_at,
+        recorded.event.at,
         f"{event.actor_kind} {event.actor}",
         said,
         f"把握 confidence {recorded.confidence:g}" if recorded.confidence is not None else "",

@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from app.library.cataloguing import library_size
+from app.library.cataloguing import reindex as rebuild
 from app.library.diffing import Change, ChangeKind, Diff, TaxonomyDiff, diff_snapshots
 from app.library.exporting import ExportFormat, export_label_names, export_snapshot, refuse_existing
 from app.library.recorded import find_snapshot, list_snapshots
@@ -27,6 +29,7 @@ SHOWN_HASH = 12  # digits: enough to name a snapshot
 MINUTE = len("2026-01-01T00:00")
 
 OneLibrary = Annotated[str | None, typer.Option(help="样本库名称；省略则为全部 | name of the library, by default all")]
+LibraryName = Annotated[str, typer.Option(help="样本库名称 | name of the library")]
 Reference = Annotated[
     str, typer.Argument(help="快照：哈希、其开头几位或文件夹 | a snapshot: hash, the beginning of one, or folder")
 ]
@@ -107,6 +110,15 @@ def verify(library: OneLibrary = None, as_json: JsonFlag = False) -> None:
     )
     if count:
         raise typer.Exit(2)
+
+
+def reindex(library: LibraryName = "default", as_json: JsonFlag = False) -> None:
+    """重建目录与检索索引（verify 提示不一致时） | make the catalogue and search index anew, where verify advises it."""
+    with open_database(load_settings()) as engine:
+        total = library_size(engine, library)
+        with progress("重建 | indexing", total) as advance:
+            rebuild(engine, library, on_samples=advance)
+    emit({"library": library, "samples": total}, as_json=as_json)
 
 
 def _listed(record: RecordedSnapshot) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from app.library.splits import SPLITS, named_split
+from app.store.libraries import LibraryDefinition
 from model.errors import BadInput, UnknownLabel
 from model.files import canonical_json
 from model.text import Normaliser, Width
@@ -24,6 +25,15 @@ _NAME = Normaliser(width=Width.KEEP, markup=False)
 def label_name(raw: str) -> str:
     """A label as it is stored: without invisible characters and outer or doubled white space."""
     return _NAME(raw)
+
+
+def label_names(definition: LibraryDefinition) -> dict[str, str]:
+    """Everything that a label may be called → the label: its name, its code, its aliases."""
+    names = {label: label for label in definition.taxonomy.labels}
+    for label, details in definition.classes.items():
+        if label in names:  # else it is a branch, which no sample carries
+            names |= dict.fromkeys(filter(None, (details.code, *details.aliases)), label)
+    return names
 
 
 def actor_name(raw: str) -> str:
@@ -98,11 +108,12 @@ class LabelReader:
     """Reads label cells; every distinct cell is worked out once.
 
     taxonomy: its task, level separator and `multiple` say how many labels a cell holds. label_sep: parts them.
-    names: what a cell may say → the label it means, where the taxonomy is declared; else None, any label will do.
+    names: what a cell may say → the label it means. closed: whether it may say nothing else, because the taxonomy is
+    declared; else what is not among the names is a new label.
     """
 
-    def __init__(self, taxonomy: Taxonomy, *, label_sep: str | None, names: Mapping[str, str] | None) -> None:
-        self._taxonomy, self._label_sep, self._names = taxonomy, label_sep, names
+    def __init__(self, taxonomy: Taxonomy, *, label_sep: str | None, names: Mapping[str, str], closed: bool) -> None:
+        self._taxonomy, self._label_sep, self._names, self._closed = taxonomy, label_sep, names, closed
         self.seen: set[str] = set()
         self._from_text = lru_cache(DISTINCT_CELLS_REMEMBERED)(self._read)
 
@@ -135,11 +146,10 @@ class LabelReader:
         labels = {self._label(name) for part in parts if (name := label_name(part))}
         if not labels:
             raise BadInput("the label is empty")
-        if len(labels) > 1 and not self._taxonomy.multiple:
-            raise BadInput(
-                f"{len(labels)} labels ({preview(sorted(labels))}), and the task allows one; a library that was made "
-                "with --task multi takes several"
-            )
+        labels = self._taxonomy.deepest(labels)
+        if misfit := self._taxonomy.misfit(labels):
+            hint = "" if self._taxonomy.multiple else "; a library that was made with --task multi takes several"
+            raise BadInput(misfit + hint)
         return labels
 
     def _remembered(self, labels: set[str]) -> str:
@@ -153,12 +163,11 @@ class LabelReader:
             )
         if _has_surrogate(name):
             raise BadInput("the label holds bytes that are not text in the file's encoding")
-        if self._names is not None:
-            if name not in self._names:
-                hint = "; give --label-names if labels are numbers" if name.isdecimal() else ""
-                known = preview(dict.fromkeys(self._names.values()))
-                raise UnknownLabel(f"label {name!r} is not in the taxonomy ({known}){hint}")
-            name = self._names[name]
+        if self._closed and name not in self._names:
+            hint = "; give --label-names if labels are numbers" if name.isdecimal() else ""
+            known = preview(self._taxonomy.labels)
+            raise UnknownLabel(f"label {name!r} is not in the taxonomy ({known}){hint}")
+        name = self._names.get(name, name)
         if has_empty_level(self._taxonomy, name):
             raise BadInput(f"label {name!r} has an empty level")
         return name

@@ -55,7 +55,7 @@ def grown(definition: LibraryDefinition, labels: Iterable[str]) -> LibraryDefini
     if definition.declared:
         return definition
     merged = tuple(sorted({*definition.taxonomy.labels, *labels}))
-    _check_number(merged, "--label the right column")
+    check_number(merged, "--label the right column")
     return replace(definition, taxonomy=replace(definition.taxonomy, labels=merged))
 
 
@@ -67,7 +67,7 @@ def _declared(definition: LibraryDefinition, names: tuple[str, ...] | None) -> L
     if outside or (definition.declared and names != labels):
         what = f"lacks its labels {preview(sorted(outside))}" if outside else "differs from its declared list"
         raise BadTaxonomy(f"--label-names {what}: library {definition.name!r} has {preview(labels)}")
-    _check_number(names, "--label-names the right file")
+    check_number(names, "--label-names the right file")
     taxonomy = replace(definition.taxonomy, labels=names)
     if odd := [name for name in names if has_empty_level(taxonomy, name)]:
         raise BadTaxonomy(
@@ -109,7 +109,12 @@ def _check_separators(options: ImportOptions, level_sep: str | None) -> None:
         raise BadTaxonomy(f"--label-sep and the level separator are both {level_sep!r}; they must differ")
 
 
-def _check_number(labels: tuple[str, ...], right: str) -> None:
+def check_number(labels: tuple[str, ...], right: str) -> None:
+    """Stop where there are more labels than classes can be; `right`: what to look at again.
+
+    Raises:
+        BadTaxonomy: there are.
+    """
     if len(labels) > MAX_LABELS:
         raise BadTaxonomy(
             f"{len(labels):,} different labels, more than {MAX_LABELS:,} ({preview(labels)}); is {right}?"

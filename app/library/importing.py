@@ -6,7 +6,8 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from app.library.cells import LabelReader, several_in_one
+from app.library.cataloguing import catalogue_import
+from app.library.cells import LabelReader, label_names, several_in_one
 from app.library.definition import ImportOptions, define, grown
 from app.library.formats import Format
 from app.library.hub import hub_fingerprint
@@ -17,7 +18,9 @@ from app.library.sources import Source, find_sources, fingerprint, unchanged
 from app.library.tables import Reading, Table, open_tables
 from app.store.database import connect, writing
 from app.store.libraries import Library, LibraryDefinition, find_library, lock_library, save_library
-from app.store.staging import SourceFile, StagedRow, Staging
+from app.store.merging import IMPORT_ACTOR, SourceFile, merge
+from app.store.rollbacks import last_event
+from app.store.staging import StagedRow, Staging
 from model.errors import BadInput
 
 ROWS_AT_ONCE = 10_000
@@ -90,8 +93,12 @@ def import_files(
             settled = _definition(options, known)
             if _rules(settled) != _rules(definition):
                 raise BadInput(f"library {options.library!r} was changed while its files were being read; import again")
-            library = save_library(connection, grown(settled, labels.seen), known=known)
-            added = staging.merge(library.id, files)
+            library = save_library(
+                connection, grown(settled, labels.seen), known=known, kind="import", actor=IMPORT_ACTOR
+            )
+            before = last_event(connection)
+            added = merge(staging, library, files)
+            catalogue_import(connection, library, after=before)
         return Imported(
             read=read,
             added=added,
@@ -165,9 +172,12 @@ def _rules(definition: LibraryDefinition) -> LibraryDefinition:
 
 def label_reader(options: ImportOptions, definition: LibraryDefinition) -> LabelReader:
     """Where the classes are declared, a cell names one; where this import declares them, it may also number it."""
-    names = None
-    if definition.declared:
-        declared = definition.taxonomy.labels
-        numbers = {str(index): name for index, name in enumerate(declared)} if options.names else {}
-        names = numbers | {name: name for name in declared}
-    return LabelReader(definition.taxonomy, label_sep=options.label_sep or definition.label_sep, names=names)
+    names = label_names(definition)
+    if definition.declared and options.names:
+        names = {str(index): name for index, name in enumerate(definition.taxonomy.labels)} | names
+    return LabelReader(
+        definition.taxonomy,
+        label_sep=options.label_sep or definition.label_sep,
+        names=names,
+        closed=definition.declared,
+    )

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from app.library.cells import label_name
+from app.library.cataloguing import row_of
+from app.library.cells import label_name, label_names
 from app.library.finding import find_sample
 from app.library.labels import CurrentLabels, current_labels, label_positions, withdrawn_by
+from app.store.catalogue import update_rows
 from app.store.database import connect, writing
 from app.store.events import events_of_sample, find_event, lock_sample, record_word
-from app.store.libraries import Library, get_library
+from app.store.libraries import Library, LibraryDefinition, get_library, share_library
 from model.errors import BadInput, UnknownEvent, UnknownLabel
 from model.types import Task, Taxonomy, preview
 
@@ -45,16 +47,24 @@ def label_sample(
         UnknownLibrary, UnknownSample: there is none. UnknownLabel: a label is not in the taxonomy. BadInput: there are
         too many or none, or the name, the confidence or the note can't be one. Nothing is written then.
     """
-    person, remark = _person(by), _remark(note)
+    person, remark = person_name(by), remark_text(note)
     if confidence is not None and not 0 <= confidence <= 1:
         raise BadInput(f"--confidence {confidence:g}: give a number from 0 to 1")
     with connect(engine) as connection, writing(connection):
+        share_library(connection, library)
         into = get_library(connection, library)
-        chosen = check_labels(into.definition.taxonomy, labels)
+        chosen = check_labels(into.definition, labels)
         sample_id = find_sample(connection, into, sample, is_text=is_text)
         lock_sample(connection, into.id, sample_id)
         event = record_word(
-            connection, into.id, sample_id, person=person, labels=chosen, confidence=confidence, note=remark
+            connection,
+            into.id,
+            sample_id,
+            person=person,
+            taxonomy_version=into.version,
+            labels=chosen,
+            confidence=confidence,
+            note=remark,
         )
         return _spoken(connection, into, sample_id, event)
 
@@ -66,43 +76,57 @@ def undo_event(engine: sa.Engine, event: int, *, by: str, note: str | None = Non
         UnknownEvent: there is none of that number. BadInput: it is undone already, or the name or the note can't be
         one. Nothing is written then.
     """
-    person, remark = _person(by), _remark(note)
+    person, remark = person_name(by), remark_text(note)
     with connect(engine) as connection, writing(connection):
         place = find_event(connection, event)
         if place is None:
             raise UnknownEvent(f"there is no event {event}; wenlei library history SAMPLE shows those of a sample")
+        share_library(connection, place.library)
         into = get_library(connection, place.library)
         lock_sample(connection, into.id, place.sample_id)
-        withdrawn = withdrawn_by(events_of_sample(connection, into.id, place.sample_id).events)
+        said = events_of_sample(connection, into.id, place.sample_id)
+        if any(recorded.event.id == event and recorded.rolled_back for recorded in said.recorded):
+            raise BadInput(f"event {event} was rolled back and does not count; see wenlei library rollback --help")
+        withdrawn = withdrawn_by(said.events)
         if event in withdrawn:
             undo = withdrawn[event]
             raise BadInput(f"event {event} is undone already, by event {undo}; undo event {undo} to bring it back")
-        undo = record_word(connection, into.id, place.sample_id, person=person, note=remark, undoes=event)
+        undo = record_word(
+            connection,
+            into.id,
+            place.sample_id,
+            person=person,
+            taxonomy_version=into.version,
+            note=remark,
+            undoes=event,
+        )
         return _spoken(connection, into, place.sample_id, undo)
 
 
-def check_labels(taxonomy: Taxonomy, labels: Sequence[str]) -> list[str]:
-    """`labels` as an event holds them: each once, sorted by code point.
+def check_labels(definition: LibraryDefinition, labels: Sequence[str]) -> list[str]:
+    """`labels` as an event holds them: each once, sorted by code point, aliases and codes as the labels they mean.
 
     Raises:
         UnknownLabel: one is not in the taxonomy; whole paths are, their levels are not. BadInput: there are none, or
-        too many for the task.
+        they can't stand together.
     """
-    names = sorted({name for label in labels if (name := label_name(label))})
+    taxonomy, meant = definition.taxonomy, label_names(definition)
+    names = {name for label in labels if (name := label_name(label))}
     if not names:
         raise BadInput("the label is empty; give one of the taxonomy")
-    for name in names:
-        if name not in taxonomy.labels:
+    for name in sorted(names):
+        if name not in meant:
             raise UnknownLabel(
                 f"label {name!r} is not in the taxonomy ({_known(taxonomy)}){_whole_path(taxonomy, name)}"
             )
-    if len(names) > 1 and not taxonomy.multiple:
-        raise BadInput(f"{len(names)} labels ({preview(names)}), and the task {taxonomy.task} allows one")
-    return names
+    chosen = taxonomy.deepest(meant[name] for name in names)
+    if misfit := taxonomy.misfit(chosen):
+        raise BadInput(misfit)
+    return sorted(chosen)
 
 
 def _known(taxonomy: Taxonomy) -> str:
-    return preview(taxonomy.labels) or "it has no labels yet: import with --label-names to declare them"
+    return preview(taxonomy.labels) or "it has no labels yet: add them with wenlei taxonomy add"
 
 
 def _whole_path(taxonomy: Taxonomy, name: str) -> str:
@@ -110,14 +134,24 @@ def _whole_path(taxonomy: Taxonomy, name: str) -> str:
     return f"; give the whole path: {preview(paths, 3)}" if taxonomy.task is Task.HIERARCHICAL and paths else ""
 
 
-def _person(by: str) -> str:
+def person_name(by: str) -> str:
+    """Who says something, as events hold it.
+
+    Raises:
+        BadInput: it is empty, too long, or not text.
+    """
     name = _line(by, "--by", MAX_NAME_CHARS)
     if not name:
         raise BadInput("--by is empty; say who labels")
     return name
 
 
-def _remark(note: str | None) -> str | None:
+def remark_text(note: str | None) -> str | None:
+    """What is noted beside an event, as events hold it; None for nothing.
+
+    Raises:
+        BadInput: it is too long, or not text.
+    """
     return _line(note, "--note", MAX_NOTE_CHARS) or None if note is not None else None
 
 
@@ -133,4 +167,6 @@ def _line(value: str, option: str, limit: int) -> str:
 
 def _spoken(connection: sa.Connection, library: Library, sample_id: str, event: int) -> Spoken:
     said = events_of_sample(connection, library.id, sample_id)
-    return Spoken(event, sample_id, current_labels(said.events, label_positions(library.definition.taxonomy)))
+    current = current_labels(said.events, label_positions(library.definition.taxonomy))
+    update_rows(connection, library.id, [row_of(sample_id, current)])
+    return Spoken(event, sample_id, current)

@@ -19,17 +19,20 @@ def current_labels(events: Sequence[LabelEvent], positions: Mapping[str, int]) -
     """The newest word of a person, else what the imports say; where they differ, what comes first in the taxonomy.
 
     `events`: oldest first. `positions`: label → position in the taxonomy. Events that were undone do not count, nor
-    do proposals of rules and models; with nothing else there is no current label.
+    do proposals of rules and models; with nothing else there is no current label. Nor is there one where the newest
+    word names a class that is gone from the taxonomy: what to say instead is for a person to decide.
     """
     words = candidates(events)
     if not words:
         return None
     if len(words) == 1:  # most samples by far: a snapshot need not compare and sort for them
-        return CurrentLabels(words[0].labels, conflict=False, event=words[0].id)
-    if words[0].actor_kind == "person":
-        chosen = max(words)  # events compare by their numbers
+        chosen = words[0]
+    elif words[0].actor_kind == "person":
+        chosen = max(words, key=_said)
     else:
         chosen = min(words, key=lambda word: sorted(positions[label] for label in word.labels))
+    if not chosen.labels:
+        return None
     return CurrentLabels(chosen.labels, any(word.labels != chosen.labels for word in words), chosen.id)
 
 
@@ -41,11 +44,20 @@ def label_positions(taxonomy: Taxonomy) -> dict[str, int]:
 def candidates(events: Sequence[LabelEvent]) -> list[LabelEvent]:
     """The events that the current label is chosen from: each person's newest word, else all that the imports say.
 
-    `events`: oldest first. What a person said before, the person has taken back.
+    `events`: oldest first. What a person said before, the person has taken back; the time that it was said at counts,
+    so that an old annotation, imported late, does not override what the person has said since.
     """
     valid = standing(events)
-    words = {event.actor: event for event in valid if event.actor_kind == "person"}
-    return list(words.values()) or [event for event in valid if event.actor_kind == "import"]
+    words: dict[str, LabelEvent] = {}
+    for event in valid:
+        if event.actor_kind == "person" and (event.actor not in words or _said(event) >= _said(words[event.actor])):
+            words[event.actor] = event
+    return list(words.values()) or [event for event in valid if event.actor_kind == "import" and event.labels]
+
+
+def _said(event: LabelEvent) -> tuple[str, int]:
+    """When it was said; of what was said at the same time, the later event is the newer."""
+    return event.at, event.id
 
 
 def standing(events: Sequence[LabelEvent]) -> list[LabelEvent]:

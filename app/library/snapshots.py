@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from app.library.labels import current_labels, label_positions
 from app.library.splits import Splitter
 from app.store.database import connect, reading, writing
-from app.store.libraries import Library, get_library
+from app.store.libraries import Library, get_library, nobody_writing
+from app.store.rollbacks import last_event
 from app.store.samples import labelled_samples
 from app.store.snapshots import last_snapshot, record_snapshot
 from model.errors import BadSnapshot
@@ -44,7 +45,8 @@ def freeze(
     parameters = {**asdict(splitter), "conflicts": conflicts.value}
     with connect(engine) as connection:
         with reading(connection):
-            source = get_library(connection, library)
+            with nobody_writing(engine, library):
+                source, newest = get_library(connection, library), last_event(connection)
             rows = _LabelledRows(connection, source, splitter=splitter, conflicts=conflicts)
             try:
                 snapshot = write_snapshot(
@@ -58,7 +60,14 @@ def freeze(
             except BadSnapshot as error:
                 raise BadSnapshot(f"library {library!r}: {error}") from None
         with writing(connection):
-            record_snapshot(connection, source.id, snapshot, parameters=parameters)
+            record_snapshot(
+                connection,
+                source.id,
+                snapshot,
+                parameters=parameters,
+                last_event=newest,
+                taxonomy_version=source.version,
+            )
     return Frozen(snapshot=snapshot, conflicts=rows.conflicting)
 
 

@@ -3,14 +3,19 @@
 import json
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 
-from app.library.labels import current_labels
+from app.library.cataloguing import row_of
+from app.library.labels import current_labels, label_positions
 from app.library.splits import SPLITS, duplicate_group
+from app.store.catalogue import catalogue_rows
 from app.store.database import connect, reading
+from app.store.events import events_of_all
 from app.store.integrity import (
     count_samples,
     damaged_pages,
@@ -54,14 +59,19 @@ def verify(engine: sa.Engine, *, library: str | None = None, on_rows: OnRows = l
         for name in _names(connection, library):
             found = get_library(connection, name)
             yield from _sample_problems(connection, found, on_rows)
-            yield from _label_problems(connection, found, on_rows)
+            readable = True
+            for problem in _label_problems(connection, found, on_rows):
+                readable = False
+                yield problem
+            if readable:
+                yield from _catalogue_problems(connection, found, on_rows)
         records = recorded_snapshots(connection, library)
     for record in records:
         yield from _snapshot_problems(record, on_rows)
 
 
 def rows_to_verify(engine: sa.Engine, library: str | None = None) -> int:
-    """How many rows `verify` will look at: each sample, its labels, and each row of a snapshot twice.
+    """How many rows `verify` will look at: each sample thrice, and each row of a snapshot twice.
 
     Raises:
         UnknownLibrary: there is no such library.
@@ -70,7 +80,7 @@ def rows_to_verify(engine: sa.Engine, library: str | None = None) -> int:
         libraries = [get_library(connection, name) for name in _names(connection, library)]
         samples = sum(count_samples(connection, found.id) for found in libraries)
         records = recorded_snapshots(connection, library)
-    return 2 * samples + 2 * sum(map(_rows, records))
+    return 3 * samples + 2 * sum(map(_rows, records))
 
 
 def _names(connection: sa.Connection, library: str | None) -> list[str]:
@@ -144,9 +154,35 @@ def _misfit(labels: tuple[str, ...], taxonomy: Taxonomy, positions: dict[str, in
     for label in labels:
         if label not in positions:
             return f"label {label!r} is not in the taxonomy"
-    if len(labels) > 1 and not taxonomy.multiple:
-        return f"it has {len(labels)} labels ({', '.join(labels)}), and the task allows one"
-    return None
+    return taxonomy.misfit(labels)
+
+
+def _catalogue_problems(connection: sa.Connection, library: Library, on_rows: OnRows) -> Iterator[Problem]:
+    """Every sample must stand in the catalogue, with the labels that follow from its events."""
+    if library.catalogue_stale:  # it is made anew before anybody reads it
+        return
+    positions = label_positions(library.definition.taxonomy)
+    place = f"library {library.definition.name}, sample"
+    with closing(catalogue_rows(connection, library.id)) as rows:
+        row = next(rows, None)
+        for sample in events_of_all(connection, library.id):
+            while row is not None and row.sample_id < sample.id:
+                yield Problem(f"{place} {row.sample_id}", f"it is in the catalogue alone; {_REMAKE}")
+                row = next(rows, None)
+            if row is None or row.sample_id > sample.id:
+                yield Problem(f"{place} {sample.id}", f"it is missing from the catalogue; {_REMAKE}")
+                continue
+            due = row_of(sample.id, current_labels(sample.events, positions))
+            if row != due:
+                differ = f"the catalogue says {row.labels}, its events say {due.labels}"
+                yield Problem(f"{place} {sample.id}", f"{differ}; {_REMAKE}")
+            row = next(rows, None)
+            on_rows(1)
+        for orphan in rows if row is None else chain([row], rows):
+            yield Problem(f"{place} {orphan.sample_id}", f"it is in the catalogue alone; {_REMAKE}")
+
+
+_REMAKE = "make the catalogue anew with wenlei library reindex"
 
 
 def _snapshot_problems(record: RecordedSnapshot, on_rows: OnRows) -> Iterator[Problem]:

@@ -1,5 +1,6 @@
 """Label events on record: what persons say is written one by one, and read with all that is known about it."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -8,18 +9,26 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from app.store.samples import ROWS_AT_ONCE, LabelEvent, read_labels
+from app.store.rollbacks import counting
+from app.store.samples import ROWS_AT_ONCE, LabelEvent
 from app.store.tables import label_events, libraries, samples, sources
+from app.store.taxonomies import Translation, load_translation
 from model.files import canonical_json
 from model.run import now
+
+LISTS_AT_ONCE = 400  # each is two variables of a statement
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """An event, when it was written, how sure its actor was (0 to 1), and the file and line that it came from."""
+    """An event, how sure its actor was (0 to 1), and the file and line that it came from.
+
+    said: the labels in the terms of their time. rolled_back: it does not count any more.
+    """
 
     event: LabelEvent
-    created_at: str
+    said: tuple[str, ...]
+    rolled_back: bool
     confidence: float | None
     note: str | None
     source: str | None
@@ -37,8 +46,8 @@ class SampleEvents:
 
     @property
     def events(self) -> list[LabelEvent]:
-        """The events alone."""
-        return [recorded.event for recorded in self.recorded]
+        """The events that count, without what is known about them."""
+        return [recorded.event for recorded in self.recorded if not recorded.rolled_back]
 
 
 class EventPlace(NamedTuple):
@@ -48,11 +57,24 @@ class EventPlace(NamedTuple):
     sample_id: str
 
 
+class Stated(NamedTuple):
+    """A list of labels as it is stored, JSON, and the version of the taxonomy that it was given in."""
+
+    labels: str
+    version: int
+
+
 def lock_sample(connection: sa.Connection, library_id: int, sample_id: str) -> None:
     """Let nobody else write about the sample until the transaction ends, so that the newest event is the last."""
     place = (samples.c.library_id == library_id, samples.c.id == sample_id)
     # On SQLite, whoever writes has the whole database. Imports go on: they only need the sample to stay.
     connection.execute(sa.select(samples.c.id).where(*place).with_for_update(key_share=True))
+
+
+def lock_samples(connection: sa.Connection, library_id: int, ids: Sequence[str]) -> None:
+    """As `lock_sample`, for some samples at once, in the order of their ids, so that no two wait for each other."""
+    place = (samples.c.library_id == library_id, samples.c.id.in_(ids))
+    connection.execute(sa.select(samples.c.id).where(*place).order_by(samples.c.id).with_for_update(key_share=True))
 
 
 def record_word(
@@ -61,6 +83,7 @@ def record_word(
     sample_id: str,
     *,
     person: str,
+    taxonomy_version: int,
     labels: Sequence[str] = (),
     confidence: float | None = None,
     note: str | None = None,
@@ -73,6 +96,7 @@ def record_word(
         "labels": canonical_json(labels).decode(),
         "actor_kind": "person",
         "actor": person,
+        "taxonomy_version": taxonomy_version,
         "created_at": now(),
         "confidence": confidence,
         "note": note,
@@ -91,6 +115,25 @@ def find_event(connection: sa.Connection, event: int) -> EventPlace | None:
     )
     row = connection.execute(query).one_or_none()
     return EventPlace(*row) if row else None
+
+
+def label_lists(connection: sa.Connection, library_id: int) -> list[Stated]:
+    """Every different list of labels that an event of the library gives, in every version of the taxonomy."""
+    query = sa.select(label_events.c.labels, label_events.c.taxonomy_version).distinct()
+    rows = connection.execute(query.where(label_events.c.library_id == library_id, label_events.c.undoes.is_(None)))
+    return [Stated(*row) for row in rows]
+
+
+def samples_stating(connection: sa.Connection, library_id: int, stated: Sequence[Stated]) -> list[str]:
+    """The ids, sorted, of the samples of which an event gives one of the lists of labels."""
+    found: set[str] = set()
+    for start in range(0, len(stated), LISTS_AT_ONCE):
+        lists = sa.tuple_(label_events.c.labels, label_events.c.taxonomy_version).in_(
+            stated[start : start + LISTS_AT_ONCE]
+        )
+        query = sa.select(label_events.c.sample_id).distinct()
+        found.update(connection.scalars(query.where(label_events.c.library_id == library_id, lists)))
+    return sorted(found)
 
 
 def events_of_sample(connection: sa.Connection, library_id: int, sample_id: str) -> SampleEvents:
@@ -122,7 +165,18 @@ def events_of_shared(connection: sa.Connection, library_id: int) -> Iterator[Sam
     return _with_events(connection, library_id, samples.c.id.in_(said))
 
 
+def events_of_samples(connection: sa.Connection, library_id: int, ids: Sequence[str]) -> Iterator[SampleEvents]:
+    """Some samples of the library, sorted by id, with their events; at most `ROWS_AT_ONCE` of them."""
+    return _with_events(connection, library_id, samples.c.id.in_(ids))
+
+
+def events_of_all(connection: sa.Connection, library_id: int) -> Iterator[SampleEvents]:
+    """All samples of the library, sorted by id, with their events, in flat memory."""
+    return _with_events(connection, library_id, sa.true())
+
+
 def _with_events(connection: sa.Connection, library_id: int, which: sa.ColumnElement[bool]) -> Iterator[SampleEvents]:
+    translate = load_translation(connection, library_id)
     query = (
         sa.select(
             samples.c.id,
@@ -134,6 +188,8 @@ def _with_events(connection: sa.Connection, library_id: int, which: sa.ColumnEle
             label_events.c.actor,
             label_events.c.undoes,
             label_events.c.created_at,
+            label_events.c.taxonomy_version,
+            sa.not_(counting(connection, library_id)).label("rolled_back"),
             label_events.c.confidence,
             label_events.c.note,
             sources.c.name.label("source"),
@@ -154,14 +210,16 @@ def _with_events(connection: sa.Connection, library_id: int, which: sa.ColumnEle
             id=sample_id,
             text=found[0].text,
             pair=found[0].pair,
-            recorded=tuple(_recorded(row) for row in found if row.event is not None),
+            recorded=tuple(_recorded(row, translate) for row in found if row.event is not None),
         )
 
 
-def _recorded(row: Any) -> RecordedEvent:
+def _recorded(row: Any, translate: Translation) -> RecordedEvent:
+    labels = translate(row.labels, row.taxonomy_version)
     return RecordedEvent(
-        event=LabelEvent(row.event, read_labels(row.labels), row.actor_kind, row.actor, row.undoes),
-        created_at=row.created_at,
+        event=LabelEvent(row.event, labels, row.actor_kind, row.actor, row.undoes, row.created_at),
+        said=tuple(json.loads(row.labels)),
+        rolled_back=row.rolled_back,
         confidence=row.confidence,
         note=row.note,
         source=row.source,

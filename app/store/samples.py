@@ -1,24 +1,24 @@
 """Samples as they leave the store: sorted by id, each with the label events that speak about it."""
 
-import json
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from app.store.rollbacks import counting
 from app.store.tables import label_events, samples
+from app.store.taxonomies import load_translation
 
 ROWS_AT_ONCE = 10_000
-DISTINCT_LABELS_REMEMBERED = 1 << 14  # most samples share theirs with many others
 
 
 class LabelEvent(NamedTuple):
     """What somebody said about a sample's labels. `actor_kind`: import, person, rule or model.
 
-    undoes: the number of the event that this one withdraws; it says nothing else then.
+    labels: in the terms of today's taxonomy; maybe none, where the class is gone. undoes: the number of the event that
+    this one withdraws; it says nothing else then. at: when it was said, ISO 8601 in UTC.
     """
 
     id: int
@@ -26,6 +26,7 @@ class LabelEvent(NamedTuple):
     actor_kind: str
     actor: str
     undoes: int | None = None
+    at: str = ""
 
 
 class StoredSample(NamedTuple):
@@ -43,17 +44,16 @@ class StoredSample(NamedTuple):
     events: tuple[LabelEvent, ...]
 
 
-@lru_cache(DISTINCT_LABELS_REMEMBERED)
-def read_labels(stored: str) -> tuple[str, ...]:
-    """The labels of an event from the JSON list that the database keeps."""
-    return tuple(json.loads(stored))
-
-
 def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[StoredSample]:
-    """The samples that have label events, sorted by the bytes of their ids, in flat memory."""
+    """The samples that have label events which count, sorted by the bytes of their ids, in flat memory."""
+    counts = counting(connection, library_id)
+    translate = load_translation(connection, library_id)
+    labelled = sa.exists().where(
+        label_events.c.library_id == library_id, label_events.c.sample_id == samples.c.id, counts
+    )
     protected = (
         sa.select(samples.c.duplicate_group, sa.func.min(samples.c.imported_split).label("split"))
-        .where(samples.c.library_id == library_id, samples.c.imported_split.is_not(None))
+        .where(samples.c.library_id == library_id, samples.c.imported_split.is_not(None), labelled)
         .group_by(samples.c.duplicate_group)
         .subquery("protected")
     )
@@ -69,13 +69,15 @@ def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[Sto
             label_events.c.actor_kind,
             label_events.c.actor,
             label_events.c.undoes,
+            label_events.c.created_at,
+            label_events.c.taxonomy_version,
         )
         .join(
             label_events,
             (label_events.c.library_id == samples.c.library_id) & (label_events.c.sample_id == samples.c.id),
         )
         .outerjoin(protected, protected.c.duplicate_group == samples.c.duplicate_group)
-        .where(samples.c.library_id == library_id)
+        .where(samples.c.library_id == library_id, counts)
         .order_by(samples.c.id, label_events.c.id)
     )
     rows = connection.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
@@ -89,7 +91,14 @@ def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[Sto
             duplicate_group=sample.duplicate_group,
             protected_split=sample.split,
             events=tuple(
-                LabelEvent(event.event, read_labels(event.labels), event.actor_kind, event.actor, event.undoes)
+                LabelEvent(
+                    event.event,
+                    translate(event.labels, event.taxonomy_version),
+                    event.actor_kind,
+                    event.actor,
+                    event.undoes,
+                    event.created_at,
+                )
                 for event in events
             ),
         )

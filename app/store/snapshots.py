@@ -43,9 +43,15 @@ def last_snapshot(connection: sa.Connection, library_id: int) -> str | None:
 
 
 def record_snapshot(
-    connection: sa.Connection, library_id: int, snapshot: Snapshot, *, parameters: dict[str, Any]
+    connection: sa.Connection,
+    library_id: int,
+    snapshot: Snapshot,
+    *,
+    parameters: dict[str, Any],
+    last_event: int,
+    taxonomy_version: int,
 ) -> None:
-    """Remember that `snapshot` was frozen from the library."""
+    """Remember that `snapshot` was frozen from the library, in which version of its taxonomy and after which event."""
     connection.execute(
         sa.insert(snapshots).values(
             library_id=library_id,
@@ -54,5 +60,7 @@ def record_snapshot(
             path=str(snapshot.path.resolve()),
             parameters=json.dumps(parameters),
             created_at=now(),
+            last_event=last_event,
+            taxonomy_version=taxonomy_version,
         )
     )

@@ -23,6 +23,30 @@ libraries = sa.Table(
     sa.Column("label_sep", sa.Text),
     sa.Column("normaliser", sa.Text, nullable=False),  # model.text.Normaliser as JSON
     sa.Column("created_at", sa.Text, nullable=False),
+    # label → its code, description and aliases, as JSON
+    sa.Column("classes", sa.Text, nullable=False, server_default="{}"),
+    sa.Column("taxonomy_version", sa.Integer, nullable=False, server_default="1"),
+    # whether the catalogue has to be made anew before it can be read
+    sa.Column("catalogue_stale", sa.Boolean, nullable=False, server_default=sa.true()),
+)
+
+# Append-only: every version of a library's taxonomy, and what became of the labels of the version before.
+taxonomy_changes = sa.Table(
+    "taxonomy_changes",
+    metadata,
+    sa.Column("library_id", sa.ForeignKey("libraries.id"), primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),  # 1, 2, 3, …
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("asked", sa.Text, nullable=False),  # what was asked for, as a JSON object
+    sa.Column("meanings", sa.Text, nullable=False),  # label of the version before → list of labels of this one
+    sa.Column("base", sa.Integer),  # a version whose labels mean in this one what they meant there
+    sa.Column("undoes", sa.Integer),
+    sa.Column("taxonomy", sa.Text, nullable=False),
+    sa.Column("classes", sa.Text, nullable=False),
+    sa.Column("declared", sa.Boolean, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("note", sa.Text),
 )
 
 # No foreign key points here: PostgreSQL would check it once a row, a fifth of the time that an import takes.
@@ -70,6 +94,7 @@ label_events = sa.Table(
     sa.Column("confidence", sa.Float),
     sa.Column("note", sa.Text),
     sa.Column("undoes", RowNumber),
+    sa.Column("taxonomy_version", sa.Integer, nullable=False, server_default="1"),  # that the labels were given in
     sa.ForeignKeyConstraint(["library_id", "sample_id"], ["samples.library_id", "samples.id"]),
     sa.CheckConstraint("actor_kind IN ('import', 'person', 'rule', 'model')", name="actor_kind"),
     sa.Index("label_events_of_sample", "library_id", "sample_id"),
@@ -85,6 +110,48 @@ snapshots = sa.Table(
     sa.Column("path", sa.Text, nullable=False),
     sa.Column("parameters", sa.Text, nullable=False),
     sa.Column("created_at", sa.Text, nullable=False),
+    # the last label event that it could see, and the version of the taxonomy
+    sa.Column("last_event", RowNumber),
+    sa.Column("taxonomy_version", sa.Integer),
+)
+
+# Append-only: the label events after `after` up to `until` do not count any more, unless the rollback is undone.
+rollbacks = sa.Table(
+    "rollbacks",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("library_id", sa.ForeignKey("libraries.id"), nullable=False),
+    sa.Column("snapshot", sa.String(32), nullable=False),
+    sa.Column("after", RowNumber, nullable=False),
+    sa.Column("until", RowNumber, nullable=False),
+    sa.Column("taxonomy_version", sa.Integer, nullable=False),  # that it made
+    sa.Column("undoes", sa.Integer),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("note", sa.Text),
+)
+
+# What lists and searches go by: a row for every sample, made from the samples and their events, so that it can be
+# made again. The search index hangs on it: an FTS5 table on SQLite, an index on PostgreSQL (see `app.store.bigrams`).
+catalogue = sa.Table(
+    "catalogue",
+    metadata,
+    sa.Column("number", RowNumber, sa.Identity(), primary_key=True),  # in the order of arrival
+    sa.Column("library_id", sa.Integer, nullable=False),
+    sa.Column("sample_id", SampleId, nullable=False),
+    sa.Column("labels", sa.Text),  # the current ones, a sorted JSON list
+    sa.Column("conflict", sa.Boolean, nullable=False),
+    sa.Column("event", RowNumber),  # that the labels come from
+    sa.UniqueConstraint("library_id", "sample_id"),
+    sa.Index("catalogue_by_arrival", "library_id", "number"),
+    sa.Index("catalogue_by_labels", "library_id", "labels", "number"),
+    sa.Index(
+        "catalogue_conflicts",
+        "library_id",
+        "number",
+        sqlite_where=sa.text("conflict"),
+        postgresql_where=sa.text("conflict"),
+    ),
 )
 
 users = sa.Table(

@@ -122,7 +122,7 @@ def test_more_rows_than_one_batch_are_all_written(tmp_path, monkeypatch):
         ([SAMPLES[0], SAMPLES[0]], "must be sorted and unique"),
         ([sample("好", "中评")], "not all of them in the taxonomy"),
         ([sample("好")], "not all of them in the taxonomy"),
-        ([sample("好", "好评", "差评")], "the task allows one"),
+        ([sample("好", "好评", "差评")], "the task single allows one"),
     ],
 )
 def test_bad_rows_are_refused_and_leave_nothing(tmp_path, rows, reason):

@@ -104,8 +104,8 @@ def test_a_killed_import_leaves_nothing_half_written(tmp_path: Path) -> None:
     rows = "".join(f"第{row}条,好评\n" for row in range(2000))
     (tmp_path / "a.csv").write_text("text,label\n" + rows, encoding="utf-8")
     dying = (
-        "import os, sys; from app.store.staging import Staging; from app.cli import main\n"
-        "Staging._add_events = lambda self, library: os._exit(9)\n"
+        "import os, sys; from app.store.merging import _Merge; from app.cli import main\n"
+        "_Merge._add_events = lambda self: os._exit(9)\n"
         "main(sys.argv[1:])"
     )
     arguments = ["library", "import", "a.csv", "--text", "text", "--label", "label", "--json"]

@@ -34,19 +34,19 @@ def lines(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
 
 
 def test_a_label_its_history_and_its_undo(reviews: Path, call: Call) -> None:
-    spoken = call("label", "早餐凉", "差评", "--text", "--by", "王芳", "--confidence", "0.9", "--note", "看过原文")
+    spoken = call("label", "早餐凉", "差评", "--text", "--by", "标注员甲", "--confidence", "0.9", "--note", "看过原文")
     assert (spoken["labels"], spoken["conflict"]) == (["差评"], False)
     blamed = call("blame", spoken["sample"][:10])
     assert {key: blamed[key] for key in ("event", "kind", "who", "labels", "confidence", "note", "source")} == {
         "event": spoken["event"],
         "kind": "person",
-        "who": "王芳",
+        "who": "标注员甲",
         "labels": ["差评"],
         "confidence": 0.9,
         "note": "看过原文",
         "source": None,
     }
-    undone = call("undo", str(spoken["event"]), "--by", "李雷")
+    undone = call("undo", str(spoken["event"]), "--by", "标注员乙")
     assert (undone["undoes"], undone["labels"], undone["conflict"]) == (spoken["event"], ["中评"], True)
     told = call("history", spoken["sample"])
     assert (told["text"], told["labels"], told["conflict"]) == ("早餐凉", ["中评"], True)
@@ -60,28 +60,28 @@ def test_a_label_its_history_and_its_undo(reviews: Path, call: Call) -> None:
 
 def test_a_history_reads_line_by_line(reviews: Path, call: Call, lines: Callable[..., list[str]]) -> None:
     spoken = call("label", "早餐凉", "差评", "--text", "--by", "王[芳]", "--confidence", "0.9", "--note", "看过原文")
-    undone = call("undo", str(spoken["event"]), "--by", "李雷")
+    undone = call("undo", str(spoken["event"]), "--by", "标注员乙")
     shown = lines("history", "早餐凉", "--text")
     assert shown[0] == f"{spoken['sample']}  早餐凉"
     assert shown[1].startswith("* 2  2")
     assert shown[1].endswith("import wenlei library import  中评  a.csv:3")
     assert "  person 王[芳]  差评  把握 confidence 0.9  “看过原文”" in shown[3]
     assert shown[3].endswith(f"已被 {undone['event']} 撤销 undone）")
-    assert shown[4].endswith(f"person 李雷  撤销 undoes {spoken['event']}")
+    assert shown[4].endswith(f"person 标注员乙  撤销 undoes {spoken['event']}")
     assert shown[5:] == ["标签有分歧 in conflict"]
     assert lines("blame", "早餐凉", "--text") == [shown[1].removeprefix("* ")]
 
 
 def test_conflicts_page_by_page(reviews: Path, call: Call, lines: Callable[..., list[str]]) -> None:
-    call("label", "房间大", "好评", "--text", "--by", "王芳")
-    call("label", "房间大", "差评", "--text", "--by", "李雷")
+    call("label", "房间大", "好评", "--text", "--by", "标注员甲")
+    call("label", "房间大", "差评", "--text", "--by", "标注员乙")
     found = call("conflicts")
     assert found["total"] == 2
     assert {
         conflict["text"]: (conflict["labels"], [(said["who"], said["labels"]) for said in conflict["candidates"]])
         for conflict in found["conflicts"]
     } == {
-        "房间大": (["差评"], [("王芳", ["好评"]), ("李雷", ["差评"])]),
+        "房间大": (["差评"], [("标注员甲", ["好评"]), ("标注员乙", ["差评"])]),
         "早餐凉": (["中评"], [("wenlei library import", ["中评"]), ("wenlei library import", ["差评"])]),
     }
     pages = [call("conflicts", "--limit", "1", "--offset", str(offset))["conflicts"] for offset in range(3)]
@@ -93,27 +93,27 @@ def test_conflicts_page_by_page(reviews: Path, call: Call, lines: Callable[..., 
 
 def test_agreement_of_two_persons(reviews: Path, call: Call, refusal: Refusal, lines: Callable[..., list[str]]) -> None:
     assert "no sample that two persons labelled" in refusal("agreement")
-    for by, words in (("王芳", ("好评", "中评", "差评")), ("李雷", ("好评", "差评", "差评"))):
+    for by, words in (("标注员甲", ("好评", "中评", "差评")), ("标注员乙", ("好评", "差评", "差评"))):
         for text, word in zip(("房间大", "早餐凉", "隔音差"), words, strict=True):
             call("label", text, word, "--text", "--by", by)
     measured = call("agreement")
-    assert (measured["samples"], measured["persons"]) == (3, {"李雷": 3, "王芳": 3})
+    assert (measured["samples"], measured["persons"]) == (3, {"标注员乙": 3, "标注员甲": 3})
     assert measured["pairs"] == [
-        {"persons": ["李雷", "王芳"], "samples": 3, "observed": pytest.approx(2 / 3), "kappa": pytest.approx(0.5)}
+        {"persons": ["标注员乙", "标注员甲"], "samples": 3, "observed": pytest.approx(2 / 3), "kappa": pytest.approx(0.5)}
     ]
     assert measured["alpha"] == pytest.approx(1 - 5 * 2 / (36 - 4 - 1 - 9))
     assert lines("agreement") == [
         "样本 samples 3  一致率 observed 0.667  α 0.545",
-        "  李雷 – 王芳: 样本 samples 3  一致率 observed 0.667  κ 0.500",
+        "  标注员乙 – 标注员甲: 样本 samples 3  一致率 observed 0.667  κ 0.500",
     ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("label", "房间大", "好平", "--text", "--by", "王芳"), "label '好平' is not in the taxonomy"),
-        (("label", "ffff", "好评", "--by", "王芳"), "no sample whose id begins with 'ffff'"),
-        (("undo", "99", "--by", "王芳"), "there is no event 99"),
+        (("label", "房间大", "好平", "--text", "--by", "标注员甲"), "label '好平' is not in the taxonomy"),
+        (("label", "ffff", "好评", "--by", "标注员甲"), "no sample whose id begins with 'ffff'"),
+        (("undo", "99", "--by", "标注员甲"), "there is no event 99"),
         (("history", "房间小", "--text"), "no sample with the text '房间小'"),
         (("blame", "0", "--library", "other"), "there is no library 'other'"),
     ],

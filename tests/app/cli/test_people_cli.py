@@ -35,18 +35,18 @@ def call(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 
 
 def test_users_and_keys_are_made_listed_and_revoked(call: Call) -> None:
-    assert call("user", "create", "王芳", "--scope", "operate") == {"user": "王芳", "scope": "operate"}
-    made = call("key", "create", "--user", "王芳", "--scope", "classify", "--expires", "30", "--rate", "100/minute")
+    assert call("user", "create", "标注员甲", "--scope", "operate") == {"user": "标注员甲", "scope": "operate"}
+    made = call("key", "create", "--user", "标注员甲", "--scope", "classify", "--expires", "30", "--rate", "100/minute")
     key_id = KEY.fullmatch(made["key"])[1]
     (listed,) = call("key", "list")["keys"]
     assert listed == {name: value for name, value in made.items() if name != "key"}
     assert (listed["id"], listed["state"], listed["rate"]) == (key_id, "active", "100/minute")
     assert listed["expires_at"] > listed["created_at"]
     assert call("key", "revoke", key_id) == {"id": key_id, "revoked": True}
-    assert call("user", "revoke", "王芳") == {"user": "王芳", "revoked": True}
+    assert call("user", "revoke", "标注员甲") == {"user": "标注员甲", "revoked": True}
     assert call("key", "list")["keys"][0]["state"] == "revoked"
     (user,) = call("user", "list")["users"]
-    assert (user["name"], user["scope"], user["revoked_at"] is None) == ("王芳", "operate", False)
+    assert (user["name"], user["scope"], user["revoked_at"] is None) == ("标注员甲", "operate", False)
     events = call("audit", "list")["events"]
     assert [(event["actor"], event["action"]) for event in events] == [
         ("ann", "user.revoke"),

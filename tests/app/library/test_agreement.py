@@ -32,16 +32,16 @@ def test_two_persons_and_one_who_labelled_little(workshop: Workshop) -> None:
     )
     one, other = "好好中差中好差中好好差中", "好中中差中好好中好差差中"
     words = {
-        "王芳": {f"第{row}天": label for row, label in enumerate(one)},
-        "李雷": {f"第{row}天": label for row, label in enumerate(other)},
-        "韩梅": {"第0天": "好"},
+        "标注员甲": {f"第{row}天": label for row, label in enumerate(one)},
+        "标注员乙": {f"第{row}天": label for row, label in enumerate(other)},
+        "标注员丙": {"第0天": "好"},
     }
     found = measured(workshop, words)
     pairs = {pair.persons: pair for pair in found.pairs}
     kappa = cohen_kappa_score(list(one), list(other))
-    assert pairs["李雷", "王芳"] == PairAgreement(("李雷", "王芳"), 12, 0.75, pytest.approx(kappa))
-    assert pairs["王芳", "韩梅"] == PairAgreement(("王芳", "韩梅"), 1, 1.0, None)
-    assert (found.samples, found.persons) == (12, {"李雷": 12, "王芳": 12, "韩梅": 1})
+    assert pairs["标注员乙", "标注员甲"] == PairAgreement(("标注员乙", "标注员甲"), 12, 0.75, pytest.approx(kappa))
+    assert pairs["标注员丙", "标注员甲"] == PairAgreement(("标注员丙", "标注员甲"), 1, 1.0, None)
+    assert (found.samples, found.persons) == (12, {"标注员乙": 12, "标注员甲": 12, "标注员丙": 1})
     assert found.observed == pytest.approx(0.75)
     # 25 words: 10 x 好, 9 x 中, 6 x 差; on 3 samples one pair disagrees, counted both ways
     assert found.alpha == pytest.approx(1 - 24 * 6 / (25**2 - 10**2 - 9**2 - 6**2))
@@ -49,14 +49,14 @@ def test_two_persons_and_one_who_labelled_little(workshop: Workshop) -> None:
 
 def test_only_newest_words_that_were_not_undone_and_are_shared_count(workshop: Workshop) -> None:
     workshop.load(workshop.write("a.csv", "text,label\n房间大,好评\n早餐凉,差评\n隔音差,中评\n"))
-    say(workshop, "房间大", "差评", "王芳")
-    say(workshop, "早餐凉", "差评", "王芳")
-    say(workshop, "隔音差", "差评", "王芳")
-    withdrawn = say(workshop, "早餐凉", "好评", "李雷")
-    words = {"王芳": {"房间大": "好评"}, "李雷": {"房间大": "好评", "隔音差": "差评"}}
+    say(workshop, "房间大", "差评", "标注员甲")
+    say(workshop, "早餐凉", "差评", "标注员甲")
+    say(workshop, "隔音差", "差评", "标注员甲")
+    withdrawn = say(workshop, "早餐凉", "好评", "标注员乙")
+    words = {"标注员甲": {"房间大": "好评"}, "标注员乙": {"房间大": "好评", "隔音差": "差评"}}
     found = measured(workshop, words)
     assert (found.samples, found.observed) == (3, pytest.approx(2 / 3))
-    undo_event(workshop.engine, withdrawn, by="李雷")
+    undo_event(workshop.engine, withdrawn, by="标注员乙")
     again = measure_agreement(workshop.engine, library="default")
     assert (again.samples, again.observed, again.alpha) == (2, 1.0, 1.0)
 
@@ -64,11 +64,11 @@ def test_only_newest_words_that_were_not_undone_and_are_shared_count(workshop: W
 def test_sets_of_labels_that_overlap_agree_in_part(workshop: Workshop) -> None:
     workshop.load(workshop.write("a.csv", "text,label\n便宜,价格;位置\n远,位置;服务\n吵,噪音\n"), label_sep=";")
     words = {
-        "王芳": {"便宜": "价格", "远": "位置", "吵": "噪音"},
-        "李雷": {"便宜": "价格+服务", "远": "位置", "吵": "噪音"},
+        "标注员甲": {"便宜": "价格", "远": "位置", "吵": "噪音"},
+        "标注员乙": {"便宜": "价格+服务", "远": "位置", "吵": "噪音"},
     }
     overlapping = measured(workshop, words)
-    apart = measured(workshop, {"李雷": {"便宜": "服务"}})
+    apart = measured(workshop, {"标注员乙": {"便宜": "服务"}})
     assert overlapping.observed == apart.observed == pytest.approx(2 / 3)
     assert overlapping.alpha is not None
     assert apart.alpha is not None
@@ -78,6 +78,6 @@ def test_sets_of_labels_that_overlap_agree_in_part(workshop: Workshop) -> None:
 
 def test_without_two_persons_there_is_nothing_to_measure(workshop: Workshop) -> None:
     workshop.load(workshop.write("a.csv", "text,label\n房间大,好评\n"))
-    say(workshop, "房间大", "好评", "王芳")
+    say(workshop, "房间大", "好评", "标注员甲")
     with pytest.raises(BadInput, match="no sample that two persons labelled"):
         measure_agreement(workshop.engine, library="default")

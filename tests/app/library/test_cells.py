@@ -29,7 +29,7 @@ PATHS = Taxonomy(Task.HIERARCHICAL, (), level_sep="-", multiple=True)
     ],
 )
 def test_a_cell_gives_its_labels_sorted_and_once(taxonomy: Taxonomy, cell: Any, expected: list[str]) -> None:
-    reader = LabelReader(taxonomy, label_sep="|", names=None)
+    reader = LabelReader(taxonomy, label_sep="|", names={}, closed=False)
     assert json.loads(reader(cell)) == expected
     assert reader.seen == set(expected)
 
@@ -48,14 +48,16 @@ def test_a_cell_gives_its_labels_sorted_and_once(taxonomy: Taxonomy, cell: Any, 
     ],
 )
 def test_a_cell_that_holds_no_label_says_why(taxonomy: Taxonomy, cell: Any, reason: str) -> None:
-    reader = LabelReader(taxonomy, label_sep="|", names=None)
+    reader = LabelReader(taxonomy, label_sep="|", names={}, closed=False)
     with pytest.raises(BadInput, match=reason):
         reader(cell)
     assert not reader.seen
 
 
 def test_declared_classes_are_called_by_name_or_number_and_others_refused() -> None:
-    reader = LabelReader(SINGLE, label_sep=None, names={"0": "差评", "1": "好评", "差评": "差评", "好评": "好评"})
+    reader = LabelReader(
+        SINGLE, label_sep=None, names={"0": "差评", "1": "好评", "差评": "差评", "好评": "好评"}, closed=True
+    )
     assert [reader(cell) for cell in ("1", 0, "好评")] == ['["好评"]', '["差评"]', '["好评"]']
     with pytest.raises(UnknownLabel, match="'2' is not in the taxonomy"):
         reader("2")

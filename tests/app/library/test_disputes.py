@@ -42,25 +42,25 @@ def test_imports_that_disagree_are_listed_until_a_person_decides(reviews: Worksh
         "早餐凉": ("中评", [("a.csv", "中评"), ("a.csv", "差评")]),
         "位置偏": ("中评", [("a.csv", "中评"), ("a.csv", "好评")]),
     }
-    say(reviews, "早餐凉", "差评", by="王芳")
+    say(reviews, "早餐凉", "差评", by="标注员甲")
     assert set(disputed(reviews)) == {"位置偏"}
     assert reviews.freeze().conflicts == 1
 
 
 def test_persons_who_disagree_are_listed_with_their_newest_words(reviews: Workshop) -> None:
-    for by, label in (("王芳", "中评"), ("李雷", "好评"), ("王芳", "差评")):
+    for by, label in (("标注员甲", "中评"), ("标注员乙", "好评"), ("标注员甲", "差评")):
         word = say(reviews, "房间大", label, by=by)
-    assert disputed(reviews)["房间大"] == ("差评", [("李雷", "好评"), ("王芳", "差评")])
+    assert disputed(reviews)["房间大"] == ("差评", [("标注员乙", "好评"), ("标注员甲", "差评")])
     assert len(reviews.samples(conflicts=Conflicts.DROP)) == 1
-    undo_event(reviews.engine, word, by="王芳")
-    assert disputed(reviews)["房间大"] == ("好评", [("王芳", "中评"), ("李雷", "好评")])
-    say(reviews, "房间大", "好评", by="王芳")
+    undo_event(reviews.engine, word, by="标注员甲")
+    assert disputed(reviews)["房间大"] == ("好评", [("标注员甲", "中评"), ("标注员乙", "好评")])
+    say(reviews, "房间大", "好评", by="标注员甲")
     assert "房间大" not in disputed(reviews)
 
 
 def test_an_import_that_was_undone_disputes_nothing(reviews: Workshop) -> None:
     events = history(reviews.engine, library="default", sample="位置偏", is_text=True).sample.events
-    undo_event(reviews.engine, events[0].id, by="王芳")
+    undo_event(reviews.engine, events[0].id, by="标注员甲")
     assert set(disputed(reviews)) == {"早餐凉"}
     assert reviews.samples()["位置偏"].labels == ("好评",)
 
@@ -82,13 +82,13 @@ def test_disputes_of_one_library_are_not_those_of_another(reviews: Workshop) -> 
 
 
 def test_a_history_tells_everything_and_blame_the_event_that_counts(reviews: Workshop) -> None:
-    word = say(reviews, "早餐凉", "差评", by="王芳")
-    undo = undo_event(reviews.engine, word, by="李雷").event
+    word = say(reviews, "早餐凉", "差评", by="标注员甲")
+    undo = undo_event(reviews.engine, word, by="标注员乙").event
     found = history(reviews.engine, library="default", sample="早餐凉", is_text=True)
     told = [(said.event.actor_kind, said.event.actor, said.source, said.line) for said in found.sample.recorded]
     importer = ("import", "wenlei library import", "a.csv")
-    assert told == [(*importer, 3), (*importer, 4), ("person", "王芳", None, None), ("person", "李雷", None, None)]
-    assert all(said.created_at > "2026" for said in found.sample.recorded)
+    assert told == [(*importer, 3), (*importer, 4), ("person", "标注员甲", None, None), ("person", "标注员乙", None, None)]
+    assert all(said.event.at > "2026" for said in found.sample.recorded)
     assert found.undone_by == {word: undo}
     assert found.blame() == found.sample.recorded[0]
 

@@ -18,7 +18,7 @@ from model.errors import BadInput
 
 LABELS = ("差评", "中评", "好评")
 TEXTS = ("房间很大", "早餐很凉", "隔音很差")
-PERSONS = ("王芳", "李雷", "韩梅")
+PERSONS = ("标注员甲", "标注员乙", "标注员丙")
 texts, labels, persons = (st.sampled_from(values) for values in (TEXTS, LABELS, PERSONS))
 
 

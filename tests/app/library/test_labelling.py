@@ -25,12 +25,12 @@ def reviews(workshop: Workshop) -> Workshop:
     return workshop
 
 
-def say(workshop: Workshop, text: str, *labels: str, by: str = "王芳", **given: Any) -> Spoken:
+def say(workshop: Workshop, text: str, *labels: str, by: str = "标注员甲", **given: Any) -> Spoken:
     given = {"library": "default", "sample": text, "is_text": True} | given
     return label_sample(workshop.engine, labels=labels, by=by, **given)
 
 
-def undo(workshop: Workshop, event: int, by: str = "王芳") -> Spoken:
+def undo(workshop: Workshop, event: int, by: str = "标注员甲") -> Spoken:
     return undo_event(workshop.engine, event, by=by)
 
 
@@ -48,7 +48,7 @@ def test_a_persons_word_is_recorded_and_wins_over_imports_before_and_after(revie
     reviews.load(reviews.write("b.csv", "text,label\n早餐凉,好评\n"))
     found = known(reviews, "早餐凉")
     said = next(recorded for recorded in found.sample.recorded if recorded.event.id == spoken.event)
-    assert (said.event.labels, said.event.actor_kind, said.event.actor) == (("差评",), "person", "王芳")
+    assert (said.event.labels, said.event.actor_kind, said.event.actor) == (("差评",), "person", "标注员甲")
     assert (said.confidence, said.note, said.source, said.line) == (0.8, "看过 原文", None, None)
     assert len(found.sample.recorded) == 3
     assert reviews.samples()["早餐凉"].labels == ("差评",)
@@ -113,13 +113,13 @@ def test_hierarchical_labels_are_whole_paths_and_several_where_the_library_has_s
 
 def test_what_a_person_and_an_import_say_alike_is_no_conflict(workshop: Workshop) -> None:
     workshop.load(workshop.write("a.csv", "text,label\n便宜又近,价格;位置\n贵,价格\n"), label_sep=";")
-    say(workshop, "便宜又近", "位置", "价格", by="王芳")
-    assert say(workshop, "便宜又近", "价格", "位置", by="李雷").current == (("价格", "位置"), False, 4)
+    say(workshop, "便宜又近", "位置", "价格", by="标注员甲")
+    assert say(workshop, "便宜又近", "价格", "位置", by="标注员乙").current == (("价格", "位置"), False, 4)
 
 
 def test_a_text_without_a_label_can_be_given_one_and_no_label_can_be_where_none_is_declared(workshop: Workshop) -> None:
     workshop.load(workshop.write("a.csv", "text\n房间大\n"), label=None)
-    with pytest.raises(UnknownLabel, match="has no labels yet: import with --label-names"):
+    with pytest.raises(UnknownLabel, match="has no labels yet: add them with wenlei taxonomy add"):
         say(workshop, "房间大", "好评")
     workshop.load(workshop.write("a.csv", "text\n房间大\n"), label=None, names=("好评", "差评"))
     say(workshop, "房间大", "好评")
@@ -130,7 +130,7 @@ def test_undo_takes_back_and_undo_of_an_undo_brings_back(reviews: Workshop) -> N
     word = say(reviews, "早餐凉", "差评").event
     first = undo(reviews, word)
     assert (label_of(reviews, "早餐凉"), first.current and first.current.event) == (("中评",), 2)
-    second = undo(reviews, first.event, by="李雷")
+    second = undo(reviews, first.event, by="标注员乙")
     assert label_of(reviews, "早餐凉") == ("差评",)
     undo(reviews, second.event)
     assert label_of(reviews, "早餐凉") == ("中评",)
@@ -187,7 +187,7 @@ def at_once(actions: list[Callable[[], Spoken]]) -> list[Spoken | Exception]:
 
 
 def test_persons_who_label_one_sample_at_once_are_both_heard(reviews: Workshop) -> None:
-    persons = {"王芳": "好评", "李雷": "差评", "韩梅": "中评", "林涛": "差评"}
+    persons = {"标注员甲": "好评", "标注员乙": "差评", "标注员丙": "中评", "林涛": "差评"}
     spoken = at_once([lambda by=by, word=word: say(reviews, "房间大", word, by=by) for by, word in persons.items()])
     assert all(isinstance(said, Spoken) for said in spoken)
     found = known(reviews, "房间大")
@@ -199,7 +199,7 @@ def test_persons_who_label_one_sample_at_once_are_both_heard(reviews: Workshop) 
 
 def test_of_two_who_undo_one_event_at_once_one_is_told_that_it_is_done(reviews: Workshop) -> None:
     word = say(reviews, "房间大", "差评").event
-    outcomes = at_once([lambda by=by: undo(reviews, word, by=by) for by in ("王芳", "李雷")])
+    outcomes = at_once([lambda by=by: undo(reviews, word, by=by) for by in ("标注员甲", "标注员乙")])
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["BadInput", "Spoken"]
     assert reviews.count(label_events) == 5
     assert label_of(reviews, "房间大") == ("好评",)
@@ -210,7 +210,7 @@ def test_who_labels_waits_for_who_labels_the_same_sample(reviews: Workshop, monk
     inside, record = Barrier(2, timeout=10), labelling.record_word
 
     def slowly(*arguments: Any, person: str, **given: Any) -> int:
-        if person == "王芳":
+        if person == "标注员甲":
             inside.wait()  # has the sample
             sleep(0.2)  # time for the other to pass by, if nothing holds it
         event = record(*arguments, person=person, **given)
@@ -221,10 +221,10 @@ def test_who_labels_waits_for_who_labels_the_same_sample(reviews: Workshop, monk
 
     def second() -> Spoken:
         inside.wait()
-        return say(reviews, "房间大", "中评", by="李雷")
+        return say(reviews, "房间大", "中评", by="标注员乙")
 
     with ThreadPoolExecutor(2) as pool:
         outcomes = [pool.submit(say, reviews, "房间大", "差评"), pool.submit(second)]
         events = [outcome.result().event for outcome in outcomes]
-    assert order == ["王芳", "李雷"]
+    assert order == ["标注员甲", "标注员乙"]
     assert events == sorted(events)

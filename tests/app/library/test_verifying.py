@@ -11,16 +11,18 @@ import pytest
 import sqlalchemy as sa
 from workshop import Workshop
 
+from app.library.cataloguing import reindex
 from app.library.verifying import Problem, rows_to_verify, verify
 from app.settings import Settings
 from app.store.database import open_database
 from app.store.snapshots import record_snapshot
-from app.store.tables import label_events, samples
+from app.store.tables import catalogue, label_events, samples
 from model.errors import UnknownLibrary
 from model.snapshot import write_snapshot
 from model.text import Normaliser, sample_id
 from model.types import Sample, Split, Task, Taxonomy
 
+REMAKE = "make the catalogue anew with wenlei library reindex"
 ROWS = "text,label\n很好,好评\n很坏,差评\n还行,中评\n"
 
 
@@ -54,7 +56,7 @@ def change(workshop: Workshop, *statements: sa.Executable) -> None:
 def test_a_library_in_order_has_no_problem_and_every_row_is_looked_at(filled: Workshop) -> None:
     heard: list[int] = []
     assert list(verify(filled.engine, on_rows=heard.append)) == []
-    assert sum(heard) == rows_to_verify(filled.engine) == 12
+    assert sum(heard) == rows_to_verify(filled.engine) == 15
 
 
 def test_an_empty_database_and_unlabelled_texts_are_in_order(workshop: Workshop) -> None:
@@ -91,12 +93,28 @@ def test_references_that_lead_nowhere_are_found(filled: Workshop) -> None:
     assert problems(filled) == [
         Problem(f"label_events.library_id and label_events.sample_id = 1, {gone}", "there is no such row in samples"),
         Problem("label_events.source_id = 77", "there is no such row in sources"),
+        Problem(f"library default, sample {gone}", f"it is in the catalogue alone; {REMAKE}"),
     ]
 
 
 def test_an_undo_of_nothing_is_found(filled: Workshop) -> None:
     change(filled, sa.update(label_events).where(label_events.c.id == 1).values(undoes=3, labels="[]"))
-    assert problems(filled) == [Problem("label event 1", "it undoes no earlier event of its sample")]
+    undone, catalogued = problems(filled)
+    assert undone == Problem("label event 1", "it undoes no earlier event of its sample")
+    assert catalogued.what.endswith(f"its events say None; {REMAKE}")
+
+
+def test_a_catalogue_that_the_events_contradict_is_found_and_made_anew(filled: Workshop) -> None:
+    missing, wrong = sample_id("很好"), sample_id("很坏")
+    with filled.engine.begin() as connection:
+        connection.execute(sa.delete(catalogue).where(catalogue.c.sample_id == missing))
+        connection.execute(sa.update(catalogue).where(catalogue.c.sample_id == wrong).values(labels='["好评"]'))
+    assert {(problem.place.split()[-1], problem.what) for problem in problems(filled)} == {
+        (missing, f"it is missing from the catalogue; {REMAKE}"),
+        (wrong, f'the catalogue says ["好评"], its events say ["差评"]; {REMAKE}'),
+    }
+    reindex(filled.engine, "default")
+    assert problems(filled) == []
 
 
 @pytest.mark.parametrize("stored", ["好评", "[]", '["好评", "中评"]', '["中评", "中评"]', "[1]", '{"a": 1}'])
@@ -119,7 +137,7 @@ def test_labels_outside_the_taxonomy_and_too_many_of_them_are_found(filled: Work
     change(filled, said("很好", ["神评"]), said("很坏", ["中评", "差评"]))
     assert {(problem.place.split()[-1], problem.what) for problem in problems(filled)} == {
         (sample_id("很好"), "label '神评' is not in the taxonomy"),
-        (sample_id("很坏"), "it has 2 labels (中评, 差评), and the task allows one"),
+        (sample_id("很坏"), "2 labels (中评, 差评), and the task single allows one"),
     }
 
 
@@ -156,7 +174,7 @@ def test_rows_of_a_snapshot_that_part_near_copies_or_carry_wrong_ids_are_found(f
     ordered = sorted(rows, key=lambda sample: sample.id)
     snapshot = write_snapshot(ordered, taxonomy=taxonomy, normaliser=Normaliser(), folder=filled.home / "s")
     with filled.engine.begin() as connection:
-        record_snapshot(connection, 1, snapshot, parameters={})
+        record_snapshot(connection, 1, snapshot, parameters={}, last_event=0, taxonomy_version=1)
     place = f"library default, snapshot {snapshot.hash}, sample"
     copies = sorted(rows[:2], key=lambda sample: sample.id)
     assert problems(filled) == [

@@ -29,8 +29,8 @@ def test_a_wider_scope_includes_the_narrower_ones() -> None:
 
 
 def test_of_a_key_only_a_salted_hash_is_kept(engine: sa.Engine) -> None:
-    create_user(engine, "王芳", Scope.ADMIN, actor="li")
-    made = create_key(engine, user="王芳", scope=Scope.OPERATE, actor="li", rate="100/minute")
+    create_user(engine, "标注员甲", Scope.ADMIN, actor="li")
+    made = create_key(engine, user="标注员甲", scope=Scope.OPERATE, actor="li", rate="100/minute")
     with engine.connect() as connection:
         rows = [
             str(tuple(row)) for table in (users, api_keys, audit_events) for row in connection.execute(table.select())

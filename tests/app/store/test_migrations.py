@@ -3,15 +3,14 @@
 import pytest
 import sqlalchemy as sa
 from alembic import command
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy.exc import DBAPIError
 
 from app.settings import Settings
 from app.store import database
 from app.store.database import open_database
-from app.store.tables import label_events, metadata
+from app.store.tables import label_events
+from tests.app.store.schemas import schema_differences
 
 ROWS = {
     "libraries": {
@@ -43,7 +42,7 @@ def test_a_library_of_the_first_schema_is_taken_along(settings: Settings, monkey
                 connection.execute(sa.insert(sa.table(table, *columns)).values(row))
     with open_database(settings) as engine:
         with engine.connect() as connection:
-            assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+            assert schema_differences(connection) == []
             for table, row in ROWS.items():
                 columns = [sa.column(name) for name in row]
                 assert connection.execute(sa.select(*columns).select_from(sa.table(table))).all() == [

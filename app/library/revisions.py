@@ -1,0 +1,353 @@
+"""Revisions of a taxonomy: what each change makes of the classes, and of the labels that were given before it.
+
+They are pure functions from a library's definition to a `Revision`; `app.library.taxonomies` shows what one would
+touch and puts it into force.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from app.library.cells import MAX_LABEL_CHARS, has_empty_level, label_name, label_names
+from app.library.definition import check_number
+from app.store.libraries import LibraryDefinition
+from app.store.taxonomies import ClassDetails, Classes, Meanings
+from model.errors import BadTaxonomy, UnknownLabel
+from model.types import Taxonomy, preview
+
+MAX_DESCRIPTION_CHARS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A library as a change would leave it.
+
+    meanings: label → what becomes of it; others mean themselves. base, undoes: see `app.store.taxonomies`.
+    """
+
+    kind: str
+    asked: Mapping[str, Any]
+    definition: LibraryDefinition
+    meanings: Meanings = field(default_factory=dict)
+    base: int | None = None
+    undoes: int | None = None
+
+
+Revise = Callable[[LibraryDefinition], Revision]
+
+
+def add(label: str, details: ClassDetails = ClassDetails(), *, before: str | None = None) -> Revise:
+    """One class more, at the end or `before` another; where the taxonomy grows by imports, it keeps its own order."""
+
+    def revise(known: LibraryDefinition) -> Revision:
+        name = _new_label(known, label)
+        labels = list(known.taxonomy.labels)
+        labels.insert(labels.index(_label(known, before)) if before else len(labels), name)
+        asked = {"label": name, **details.to_json()}
+        return Revision("add", asked, _with(known, labels, {**known.classes, name: _checked(details)}))
+
+    return revise
+
+
+def describe(
+    label: str,
+    *,
+    code: str | None = None,
+    description: str | None = None,
+    aliases: Sequence[str] | None = None,
+) -> Revise:
+    """Change what is known of a class; None leaves a thing as it is, an empty one takes it away."""
+
+    def revise(known: LibraryDefinition) -> Revision:
+        name = _node(known, label)
+        old = known.classes.get(name, ClassDetails())
+        details = ClassDetails(
+            code=old.code if code is None else label_name(code) or None,
+            description=old.description if description is None else description.strip() or None,
+            aliases=old.aliases if aliases is None else tuple(aliases),
+        )
+        asked = {"label": name, **details.to_json()}
+        return Revision(
+            "describe", asked, _with(known, known.taxonomy.labels, {**known.classes, name: _checked(details)})
+        )
+
+    return revise
+
+
+def remove(label: str) -> Revise:
+    """One class less; its samples have no label until somebody gives them another."""
+
+    def revise(known: LibraryDefinition) -> Revision:
+        name = _label(known, label)
+        labels = [each for each in known.taxonomy.labels if each != name]
+        return Revision("remove", {"label": name}, _with(known, labels, _without(known.classes, name)), {name: ()})
+
+    return revise
+
+
+def rename(label: str, to: str) -> Revise:
+    """Another name for a class, or for a branch with all below it; the old names stay on as aliases.
+
+    to: in a hierarchical taxonomy a name keeps the class under its parent, a whole path may move it.
+    """
+
+    def revise(known: LibraryDefinition) -> Revision:
+        old = _node(known, label)
+        return _moved("rename", {"label": old, "to": label_name(to)}, known, old, _beside(known.taxonomy, old, to))
+
+    return revise
+
+
+def move(label: str, *, under: str | None) -> Revise:
+    """Bring a class, or a branch with all below it, under another parent, or with None to the top."""
+
+    def revise(known: LibraryDefinition) -> Revision:
+        taxonomy = known.taxonomy
+        separator = _hierarchical(taxonomy)
+        old = _node(known, label)
+        parent = None if under is None else _node(known, under)
+        if parent is not None and (parent == old or parent.startswith(old + separator)):
+            raise BadTaxonomy(
+                f"{old!r} can't stand under {parent!r}, which is itself or below it; that would be a circle"
+            )
+        name = taxonomy.levels(old)[-1]
+        new = name if parent is None else f"{parent}{separator}{name}"
+        return _moved("move", {"label": old, "under": parent}, known, old, new)
+
+    return revise
+
+
+def merge(labels: Sequence[str], *, into: str) -> Revise:
+    """Several classes become one, which is among them, another, or new; the old names stay on as its aliases."""
+
+    def revise(known: LibraryDefinition) -> Revision:
+        taxonomy = known.taxonomy
+        sources = list(dict.fromkeys(_label(known, label) for label in labels))
+        target = _beside(taxonomy, sources[0], into) if sources else label_name(into)
+        target = label_names(known).get(target, target)
+        gone = [label for label in sources if label != target]
+        if not gone:
+            raise BadTaxonomy(f"nothing to merge into {target!r}; name the classes that become it")
+        if target not in taxonomy.labels:
+            _check_new(known, target, besides=gone)
+        remaining = [label for label in taxonomy.labels if label not in gone]
+        if target not in remaining:
+            first = taxonomy.labels.index(sources[0])
+            remaining.insert(sum(label in remaining for label in taxonomy.labels[:first]), target)
+        details = _absorb(known.classes.get(target, ClassDetails()), gone, known.classes)
+        classes = {**_without(known.classes, *gone), target: details}
+        meanings = dict.fromkeys(gone, (target,))
+        return Revision("merge", {"labels": sources, "into": target}, _with(known, remaining, classes), meanings)
+
+    return revise
+
+
+def split(label: str, *, into: Sequence[str], rest: str | None = None) -> Revise:
+    """One class becomes several. Its samples go to `rest`, one of them; else they wait without a label."""
+
+    def revise(known: LibraryDefinition) -> Revision:
+        taxonomy = known.taxonomy
+        old = _label(known, label)
+        parts = list(dict.fromkeys(_beside(taxonomy, old, part) for part in into))
+        if len(parts) < 2:
+            raise BadTaxonomy(f"{old!r} is split into {preview(parts) or 'nothing'}; give two classes or more")
+        kept = None if rest is None else _beside(taxonomy, old, rest)
+        if kept is not None and kept not in parts:
+            raise BadTaxonomy(f"the rest goes to {kept!r}, which is none of {preview(parts)}")
+        for part in parts:
+            if part != old and part not in taxonomy.labels:
+                _check_new(known, part, besides=[old])
+        labels: list[str] = []
+        for each in taxonomy.labels:
+            labels += [part for part in parts if part == old or part not in taxonomy.labels] if each == old else [each]
+        classes = known.classes if old in parts else _without(known.classes, old)
+        asked = {"label": old, "into": parts, "rest": kept}
+        meanings = {} if kept == old else {old: (kept,) if kept else ()}
+        return Revision("split", asked, _with(known, labels, classes), meanings)
+
+    return revise
+
+
+def declare(taxonomy: Taxonomy, classes: Classes) -> Revise:
+    """Say once and for all which classes there are; those that the library has may be called by alias or code.
+
+    Raises (when it revises):
+        BadTaxonomy: the tasks differ, or the library has labels that the declaration lacks.
+    """
+
+    def revise(known: LibraryDefinition) -> Revision:
+        old = known.taxonomy
+        if (taxonomy.task, taxonomy.level_sep) != (old.task, old.level_sep):
+            raise BadTaxonomy(
+                f"library {known.name!r} holds task {_spelled(old)}, not {_spelled(taxonomy)}; "
+                "declare into another one with --library"
+            )
+        definition = _with(replace(known, declared=True, taxonomy=taxonomy), taxonomy.labels, classes)
+        meant = label_names(definition)
+        lacking = [label for label in old.labels if label not in meant]
+        if lacking:
+            raise BadTaxonomy(
+                f"the declaration lacks {preview(lacking)}, which library {known.name!r} has; add them, or name them "
+                "as aliases of what they become"
+            )
+        meanings = {label: (meant[label],) for label in old.labels if meant[label] != label}
+        return Revision("declare", {"labels": len(taxonomy.labels)}, definition, meanings)
+
+    return revise
+
+
+def _moved(kind: str, asked: Mapping[str, Any], known: LibraryDefinition, old: str, new: str) -> Revision:
+    """`old`, and in a hierarchy all below it, under the name or path `new`."""
+    taxonomy = known.taxonomy
+    separator = taxonomy.level_sep
+
+    def renamed(label: str) -> str:
+        if label == old:
+            return new
+        return new + label[len(old) :] if separator and label.startswith(old + separator) else label
+
+    if new == old:
+        raise BadTaxonomy(f"{old!r} stays what it is; give another name or place")
+    touched = [label for label in taxonomy.labels if renamed(label) != label]
+    for label in touched:
+        _check_new(known, renamed(label), besides=touched)
+    labels = [renamed(label) for label in taxonomy.labels]
+    classes: dict[str, ClassDetails] = {}
+    for label, details in known.classes.items():
+        classes[renamed(label)] = details
+    for label in touched:
+        details = classes.get(renamed(label), ClassDetails())
+        aliases = [alias for alias in (*details.aliases, label) if alias != renamed(label)]
+        classes[renamed(label)] = replace(details, aliases=tuple(dict.fromkeys(aliases)))
+    return Revision(kind, asked, _with(known, labels, classes), {label: (renamed(label),) for label in touched})
+
+
+def _with(known: LibraryDefinition, labels: Iterable[str], classes: Classes) -> LibraryDefinition:
+    """`known` with other classes, in the order of code points unless their order is declared.
+
+    Raises:
+        BadTaxonomy: two classes could be called by one name, there are too many, or a name can't be one.
+    """
+    ordered = tuple(labels) if known.declared else tuple(sorted(labels))
+    taxonomy = replace(known.taxonomy, labels=ordered)
+    for label in ordered:
+        _check_name(taxonomy, label)
+    check_number(ordered, "the list the right one")
+    kept = {label: details for label, details in classes.items() if details.to_json()}
+    definition = replace(known, taxonomy=taxonomy, classes=kept)
+    _check_unique(definition)
+    return definition
+
+
+def _check_unique(definition: LibraryDefinition) -> None:
+    """No name, code or alias may mean two classes.
+
+    Raises:
+        BadTaxonomy: one does.
+    """
+    owners = {label: label for label in definition.taxonomy.labels}
+    for label, details in definition.classes.items():
+        for name in filter(None, (details.code, *details.aliases)):
+            if (owner := owners.setdefault(name, label)) != label:
+                raise BadTaxonomy(
+                    f"{name!r} would mean both {owner!r} and {label!r}; a name, code or alias means one class"
+                )
+
+
+def _check_new(known: LibraryDefinition, label: str, *, besides: Sequence[str]) -> None:
+    """`label` may become a class, now that those of `besides` go.
+
+    Raises:
+        BadTaxonomy: another class is called so.
+    """
+    owner = label_names(known).get(label)
+    if owner is not None and owner not in besides:
+        way = "merge the two with wenlei taxonomy merge" if owner == label else f"it is another name of {owner!r}"
+        raise BadTaxonomy(f"there is a class {label!r} already; {way}")
+
+
+def _check_name(taxonomy: Taxonomy, label: str) -> None:
+    if len(label) > MAX_LABEL_CHARS:
+        raise BadTaxonomy(f"the class {label[:20]!r}… has {len(label)} characters, more than {MAX_LABEL_CHARS}")
+    if has_empty_level(taxonomy, label):
+        raise BadTaxonomy(f"class {label!r} has an empty level; levels are parted by {taxonomy.level_sep!r}")
+
+
+def _checked(details: ClassDetails) -> ClassDetails:
+    aliases = tuple(dict.fromkeys(name for alias in details.aliases if (name := label_name(alias))))
+    if details.description and len(details.description) > MAX_DESCRIPTION_CHARS:
+        raise BadTaxonomy(
+            f"the description has {len(details.description)} characters, more than {MAX_DESCRIPTION_CHARS}; shorten it"
+        )
+    return replace(details, aliases=aliases)
+
+
+def _absorb(target: ClassDetails, gone: Sequence[str], classes: Classes) -> ClassDetails:
+    """What a class is called after others have become it."""
+    names = list(target.aliases)
+    for label in gone:
+        details = classes.get(label, ClassDetails())
+        names += [label, *filter(None, [details.code]), *details.aliases]
+    return replace(target, aliases=tuple(dict.fromkeys(names)))
+
+
+def _without(classes: Classes, *labels: str) -> dict[str, ClassDetails]:
+    return {label: details for label, details in classes.items() if label not in labels}
+
+
+def _new_label(known: LibraryDefinition, label: str) -> str:
+    name = label_name(label)
+    if not name:
+        raise BadTaxonomy("the class's name is empty")
+    _check_new(known, name, besides=())
+    return name
+
+
+def _label(known: LibraryDefinition, label: str) -> str:
+    """The class that is called `label`.
+
+    Raises:
+        UnknownLabel: none is.
+    """
+    name = label_name(label)
+    if found := label_names(known).get(name):
+        return found
+    taxonomy = known.taxonomy
+    if taxonomy.level_sep and any(each.startswith(name + taxonomy.level_sep) for each in taxonomy.labels):
+        raise UnknownLabel(
+            f"{name!r} is a branch, not a class; name one below it: {preview(_below(taxonomy, name), 3)}"
+        )
+    raise UnknownLabel(f"label {name!r} is not in the taxonomy ({preview(taxonomy.labels) or 'it has none yet'})")
+
+
+def _node(known: LibraryDefinition, label: str) -> str:
+    """The class that is called `label`, or the branch of that path."""
+    name = label_name(label)
+    separator = known.taxonomy.level_sep
+    branch = separator and any(each.startswith(name + separator) for each in known.taxonomy.labels)
+    return name if branch else _label(known, label)
+
+
+def _below(taxonomy: Taxonomy, branch: str) -> list[str]:
+    return [label for label in taxonomy.labels if label.startswith(f"{branch}{taxonomy.level_sep}")]
+
+
+def _beside(taxonomy: Taxonomy, old: str, name: str) -> str:
+    """The path that `name` means beside `old`: under the same parent, unless it is a whole path itself."""
+    new = label_name(name)
+    if not new:
+        raise BadTaxonomy("the class's name is empty")
+    separator = taxonomy.level_sep
+    if separator is None or separator in new or separator not in old:
+        return new
+    return separator.join((*taxonomy.levels(old)[:-1], new))
+
+
+def _hierarchical(taxonomy: Taxonomy) -> str:
+    if taxonomy.level_sep is None:
+        raise BadTaxonomy(f"task {taxonomy.task} has no levels to move between; rename or merge instead")
+    return taxonomy.level_sep
+
+
+def _spelled(taxonomy: Taxonomy) -> str:
+    return f"{taxonomy.task}, levels parted by {taxonomy.level_sep!r}" if taxonomy.level_sep else str(taxonomy.task)

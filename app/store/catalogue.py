@@ -1,0 +1,165 @@
+"""The catalogue: each sample's current labels and its place in the search index, as lists and searches read them."""
+
+import json
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from app.store.bigrams import index_terms
+from app.store.libraries import Library
+from app.store.staging import staged_rows
+from app.store.tables import catalogue, label_events, libraries, samples
+
+ROWS_AT_ONCE = 10_000
+
+
+class CatalogueRow(NamedTuple):
+    """What a sample's events come to. `labels`: a sorted JSON list, None without any."""
+
+    sample_id: str
+    labels: str | None
+    conflict: bool
+    event: int | None
+
+
+def add_imported(connection: sa.Connection, library: Library) -> None:
+    """Take in the samples that were just merged; where there is one event, its labels are the current ones."""
+    staged = sa.select(staged_rows.c.id, sa.func.min(staged_rows.c.position).label("position"))
+    new = staged.group_by(staged_rows.c.id).subquery("new")
+    said = _events_of_staged(library).subquery("said")
+    alone = said.c.events == 1
+    known = sa.exists().where(catalogue.c.library_id == library.id, catalogue.c.sample_id == new.c.id)
+    rows = (
+        sa.select(
+            sa.literal(library.id),
+            new.c.id,
+            sa.case((alone, said.c.labels)),
+            sa.false(),
+            sa.case((alone, said.c.event)),
+        )
+        .select_from(new)
+        .outerjoin(said, said.c.sample_id == new.c.id)
+        .where(~known)
+        .order_by(new.c.position)
+    )
+    last = _last_number(connection)
+    connection.execute(sa.insert(catalogue).from_select(_COLUMNS, rows))
+    _index(connection, after=last)
+
+
+def to_settle(connection: sa.Connection, library: Library, *, after: int) -> list[str]:
+    """The samples whose labels it takes thought to tell after a merge: they have events beyond number `after`, and had
+    others before or have several. Sorted.
+    """
+    said = _events_of_staged(library).subquery("said")
+    query = (
+        sa.select(said.c.sample_id)
+        .join(catalogue, (catalogue.c.library_id == library.id) & (catalogue.c.sample_id == said.c.sample_id))
+        .where(said.c.newest > after, (said.c.events > 1) | catalogue.c.event.is_(None))
+    )
+    return list(connection.scalars(query.order_by(said.c.sample_id)))
+
+
+def update_rows(connection: sa.Connection, library_id: int, rows: Sequence[CatalogueRow]) -> None:
+    """Write what the events of samples in the catalogue come to."""
+    if not rows:
+        return
+    statement = (
+        sa.update(catalogue)
+        .where(catalogue.c.library_id == library_id, catalogue.c.sample_id == sa.bindparam("of_sample"))
+        .values(labels=sa.bindparam("to_labels"), conflict=sa.bindparam("to_conflict"), event=sa.bindparam("to_event"))
+    )
+    connection.execute(
+        statement,
+        [
+            {"of_sample": row.sample_id, "to_labels": row.labels, "to_conflict": row.conflict, "to_event": row.event}
+            for row in rows
+        ],
+    )
+
+
+def add_missing(connection: sa.Connection, library_id: int) -> None:
+    """Take in the samples that a catalogue lacks, without labels for the time being."""
+    known = sa.exists().where(catalogue.c.library_id == library_id, catalogue.c.sample_id == samples.c.id)
+    rows = sa.select(samples.c.library_id, samples.c.id, sa.null(), sa.false(), sa.null())
+    last = _last_number(connection)
+    lacking = rows.where(samples.c.library_id == library_id, ~known).order_by(samples.c.id)
+    connection.execute(sa.insert(catalogue).from_select(_COLUMNS, lacking))
+    _index(connection, after=last)
+
+
+def label_list_counts(connection: sa.Connection, library_id: int) -> dict[tuple[str, ...], int]:
+    """Each list of current labels in the library → how many samples have it; the empty one for those without."""
+    query = sa.select(catalogue.c.labels, sa.func.count()).where(catalogue.c.library_id == library_id)
+    rows = connection.execute(query.group_by(catalogue.c.labels))
+    return {tuple(json.loads(labels)) if labels else (): count for labels, count in rows}
+
+
+def conflicting_samples(connection: sa.Connection, library_id: int) -> list[str]:
+    """The ids of the samples whose labels are in conflict."""
+    query = sa.select(catalogue.c.sample_id).where(catalogue.c.library_id == library_id, catalogue.c.conflict)
+    return list(connection.scalars(query))
+
+
+def clear_index(connection: sa.Connection, library_id: int) -> None:
+    """Drop rows whose sample is gone, and make SQLite's search index anew; PostgreSQL has `REINDEX`."""
+    known = sa.exists().where(samples.c.library_id == catalogue.c.library_id, samples.c.id == catalogue.c.sample_id)
+    connection.execute(sa.delete(catalogue).where(catalogue.c.library_id == library_id, ~known))
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("INSERT INTO catalogue_bigrams (catalogue_bigrams) VALUES ('delete-all')")
+    _index(connection, after=0)
+
+
+def mark_fresh(connection: sa.Connection, library_id: int) -> None:
+    """Note that the catalogue agrees with the events again."""
+    connection.execute(sa.update(libraries).where(libraries.c.id == library_id).values(catalogue_stale=False))
+
+
+def catalogue_rows(connection: sa.Connection, library_id: int) -> Generator[CatalogueRow]:
+    """All rows of the library, sorted by the samples' ids, in flat memory."""
+    columns = [catalogue.c[name] for name in CatalogueRow._fields]
+    query = sa.select(*columns).where(catalogue.c.library_id == library_id).order_by(catalogue.c.sample_id)
+    with connection.execute(query.execution_options(yield_per=ROWS_AT_ONCE)) as rows:
+        for row in rows:
+            yield CatalogueRow(*row)
+
+
+_COLUMNS = ("library_id", "sample_id", "labels", "conflict", "event")
+
+
+def _events_of_staged(library: Library) -> sa.Select[Any]:
+    """The samples that are staged, with how many events each has, the newest's number, and the only one's labels."""
+    return (
+        sa.select(
+            label_events.c.sample_id,
+            sa.func.count().label("events"),
+            sa.func.min(label_events.c.id).label("event"),
+            sa.func.max(label_events.c.id).label("newest"),
+            sa.func.min(label_events.c.labels).label("labels"),
+        )
+        .where(
+            label_events.c.library_id == library.id,
+            label_events.c.sample_id.in_(sa.select(staged_rows.c.id)),
+        )
+        .group_by(label_events.c.sample_id)
+    )
+
+
+def _last_number(connection: sa.Connection) -> int:
+    return connection.scalar(sa.select(sa.func.max(catalogue.c.number))) or 0
+
+
+def _index(connection: sa.Connection, *, after: int) -> None:
+    """Take the rows with numbers beyond `after` into SQLite's search index; PostgreSQL looks after its own."""
+    if connection.dialect.name != "sqlite":
+        return
+    driver: Any = connection.connection.dbapi_connection
+    driver.create_function("wenlei_terms", 1, index_terms, deterministic=True)
+    connection.exec_driver_sql(
+        "INSERT INTO catalogue_bigrams (rowid, terms)"
+        " SELECT number, wenlei_terms(CASE WHEN pair IS NULL THEN text ELSE text || char(10) || pair END)"
+        " FROM catalogue JOIN samples ON samples.library_id = catalogue.library_id AND samples.id = sample_id"
+        " WHERE number > ? ORDER BY number",
+        (after,),
+    )
