@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from app.cli import library_import, library_labels, library_snapshots
+from app.cli import library_duplicates, library_import, library_labels, library_snapshots
 from app.library.snapshots import Conflicts, Frozen, freeze, gaps
 from app.library.splits import SPLITS, Splitter
 from app.settings import load_settings
@@ -84,3 +84,4 @@ app.command("blame")(library_labels.blame)
 app.command("undo")(library_labels.undo)
 app.command("conflicts")(library_labels.conflicts)
 app.command("agreement")(library_labels.agreement)
+app.command("duplicates")(library_duplicates.duplicates)

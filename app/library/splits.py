@@ -9,7 +9,7 @@ from model.errors import BadInput
 from model.types import Split
 
 SPLITS = tuple(Split)
-_NOT_SKELETON = re.compile(r"[\W_]+")
+_NOT_LETTERS = re.compile(r"[\W_]+")
 _NAMES = {
     "train": Split.TRAIN,
     "dev": Split.DEV,
@@ -35,8 +35,13 @@ def duplicate_group(sample_id: str, text: str, pair: str | None) -> int:
     It hashes the letters and digits of the text and its pair, in their compatibility forms and without case; a
     text that has none of them is alone in its group.
     """
-    skeleton = _skeleton(text) if pair is None else f"{_skeleton(text)}\n{_skeleton(pair)}"
-    return _hash(skeleton if skeleton.strip() else sample_id) >> 1
+    letters = skeleton(text, pair)
+    return _hash(letters if letters.strip() else sample_id) >> 1
+
+
+def skeleton(text: str, pair: str | None) -> str:
+    """The letters and digits of a text, in their compatibility forms and without case; a pair's follow a line break."""
+    return _letters(text) if pair is None else f"{_letters(text)}\n{_letters(pair)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,8 @@ class Splitter:
         return Split.DEV if bucket < self.test + self.dev else Split.TRAIN
 
 
-def _skeleton(text: str) -> str:
-    return _NOT_SKELETON.sub("", unicodedata.normalize("NFKC", text).casefold())
+def _letters(text: str) -> str:
+    return _NOT_LETTERS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _hash(key: str) -> int:
