@@ -77,6 +77,7 @@ def show_history(
             {
                 **_event(recorded),
                 "undone_by": found.undone_by.get(recorded.event.id),
+                "rolled_back": recorded.rolled_back,
                 "current": current is not None and recorded.event.id == current.event,
             }
             for recorded in found.sample.recorded
@@ -164,6 +165,7 @@ def _event(recorded: RecordedEvent) -> dict[str, Any]:
         "kind": event.actor_kind,
         "who": event.actor,
         "labels": None if event.undoes else list(event.labels),
+        "said": None if event.undoes else list(recorded.said),
         "undoes": event.undoes,
         "confidence": recorded.confidence,
         "source": recorded.source,
@@ -188,7 +190,8 @@ def _show_history(console: Console, found: History) -> None:
         event = recorded.event.id
         current = found.current is not None and event == found.current.event
         undone = f"  （已被 {found.undone_by[event]} 撤销 undone）" if event in found.undone_by else ""
-        _show(console, f"{'*' if current else ' '} {_line(recorded)}{undone}")
+        gone = "  （已回滚 rolled back）" if recorded.rolled_back else ""
+        _show(console, f"{'*' if current else ' '} {_line(recorded)}{undone}{gone}")
     if found.current is None:
         _show(console, "当前没有标签 no label now")
     elif found.current.conflict:
@@ -198,7 +201,9 @@ def _show_history(console: Console, found: History) -> None:
 def _line(recorded: RecordedEvent) -> str:
     """An event on one line: number, time, who, what, and what else is known."""
     event = recorded.event
-    said = f"撤销 undoes {event.undoes}" if event.undoes else " + ".join(event.labels)
+    said = f"撤销 undoes {event.undoes}" if event.undoes else " + ".join(recorded.said)
+    if recorded.said != event.labels and not event.undoes:
+        said += f" → {' + '.join(event.labels) or '（待定 undecided）'}"
     parts = [
         str(event.id),
         recorded.event.at,

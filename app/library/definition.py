@@ -38,12 +38,21 @@ def define(options: ImportOptions, known: LibraryDefinition | None) -> LibraryDe
     Raises:
         BadTaxonomy: the options contradict each other or the library. BadInput: the library's name can't be one.
     """
-    if not _LIBRARY_NAME.fullmatch(options.library):
-        raise BadInput(f"library name {options.library!r}: take letters, digits, _ - and . (not first), at most 64")
+    check_library_name(options.library)
     _check_separators(options, options.level_sep if known is None else known.taxonomy.level_sep)
     if known is not None:
         _check_same(options, known)
     return _declared(known or _new(options), options.names)
+
+
+def check_library_name(name: str) -> None:
+    """A library may be called `name`.
+
+    Raises:
+        BadInput: it may not.
+    """
+    if not _LIBRARY_NAME.fullmatch(name):
+        raise BadInput(f"library name {name!r}: take letters, digits, _ - and . (not first), at most 64")
 
 
 def grown(definition: LibraryDefinition, labels: Iterable[str]) -> LibraryDefinition:

@@ -1,12 +1,15 @@
 """Disputes: samples on whose label persons disagree, or imports do and no person has decided."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from app.library.cataloguing import ensure_catalogue
 from app.library.labels import CurrentLabels, candidates, current_labels, label_positions
+from app.store.catalogue import conflicting_samples
 from app.store.database import connect, reading
-from app.store.events import RecordedEvent, SampleEvents, events_of_contested
+from app.store.events import RecordedEvent, SampleEvents, events_of_samples
 from app.store.libraries import get_library
 
 
@@ -33,18 +36,19 @@ def list_disputes(engine: sa.Engine, *, library: str, limit: int, offset: int = 
     Raises:
         UnknownLibrary: there is no such library.
     """
-    page: list[Dispute] = []
-    total = 0
+    ensure_catalogue(engine, library)
     with connect(engine) as connection, reading(connection):
         source = get_library(connection, library)
         positions = label_positions(source.definition.taxonomy)
-        for sample in events_of_contested(connection, source.id):
-            current = current_labels(sample.events, positions)
-            if current is None or not current.conflict:
-                continue
-            if offset <= total < offset + limit:
-                chosen_from = {word.id for word in candidates(sample.events)}
-                recorded = tuple(known for known in sample.recorded if known.event.id in chosen_from)
-                page.append(Dispute(sample, current, recorded))
-            total += 1
-    return DisputePage(total=total, disputes=tuple(page))
+        contested = sorted(conflicting_samples(connection, source.id))
+        shown = events_of_samples(connection, source.id, contested[offset : offset + limit])
+        page = tuple(_dispute(sample, positions) for sample in shown)
+    return DisputePage(total=len(contested), disputes=page)
+
+
+def _dispute(sample: SampleEvents, positions: Mapping[str, int]) -> Dispute:
+    current = current_labels(sample.events, positions)
+    if current is None:
+        raise ValueError(f"sample {sample.id} is in conflict and has no label")
+    chosen_from = {word.id for word in candidates(sample.events)}
+    return Dispute(sample, current, tuple(known for known in sample.recorded if known.event.id in chosen_from))

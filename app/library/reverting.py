@@ -5,25 +5,29 @@ from dataclasses import replace
 
 from app.library.revisions import Revision
 from app.store.libraries import LibraryDefinition
-from app.store.taxonomies import Meanings, TaxonomyChange
+from app.store.taxonomies import Classes, Meanings, Step, TaxonomyChange, Translation
 from model.errors import BadTaxonomy
+from model.files import canonical_json
 
 GROWTH = ("start", "import")  # versions that nobody asked for
 
 
-def revert(history: Sequence[TaxonomyChange], version: int | None, known: LibraryDefinition) -> Revision:
+def revert(
+    history: Sequence[TaxonomyChange], version: int | None, known: LibraryDefinition, *, rollback: bool = False
+) -> Revision:
     """The revision that takes `version` back; None: the last change that was asked for and stands.
 
     Classes that came since stay. Labels that were given since in the terms of the change get their old meaning where
-    there is one; else their samples wait for a label. Taking an undo back makes its change again.
+    there is one; else their samples wait for a label. Taking an undo back makes its change again. rollback: whether
+    `version` may be that of a rollback.
 
     Raises:
         BadTaxonomy: there is no such version, it is taken back already, or later ones stand on it.
     """
-    standing = _standing(history)
-    undone = _undone(history, version, standing)
+    in_force = _in_force(history)
+    undone = _undone(history, version, in_force, rollback=rollback)
     for later in history[undone.version :]:
-        if later.version in standing and later.kind not in GROWTH:
+        if later.version in in_force:
             raise BadTaxonomy(
                 f"version {later.version} ({later.kind}) came after version {undone.version}; undo that first"
             )
@@ -31,12 +35,8 @@ def revert(history: Sequence[TaxonomyChange], version: int | None, known: Librar
     kept = list(before.taxonomy.labels)
     since = [label for label in known.taxonomy.labels if label not in {*undone.taxonomy.labels, *kept}]
     labels = (*kept, *since) if before.declared else tuple(sorted((*kept, *since)))
-    definition = replace(
-        known,
-        taxonomy=replace(before.taxonomy, labels=labels),
-        declared=before.declared,
-        classes={label: known.classes[label] for label in since if label in known.classes} | dict(before.classes),
-    )
+    classes = {label: known.classes[label] for label in since if label in known.classes} | dict(before.classes)
+    definition = as_before(known, before, labels=labels, classes=classes)
     return Revision(
         kind="undo",
         asked={"version": undone.version},
@@ -47,31 +47,46 @@ def revert(history: Sequence[TaxonomyChange], version: int | None, known: Librar
     )
 
 
-def _standing(history: Sequence[TaxonomyChange]) -> set[int]:
-    """The versions that hold: not taken back, nor takings back of what came later than all that holds."""
-    void: set[int] = set()
-    for change in reversed(history):
-        if change.version not in void and change.undoes is not None:
-            # the two cancel out
-            void |= {change.version, change.undoes}
-    return {change.version for change in history} - void
+def as_before(
+    known: LibraryDefinition,
+    before: TaxonomyChange,
+    *,
+    labels: tuple[str, ...] | None = None,
+    classes: Classes | None = None,
+) -> LibraryDefinition:
+    """The library with the taxonomy that it had in an earlier version, or with some of its classes."""
+    taxonomy = before.taxonomy if labels is None else replace(before.taxonomy, labels=labels)
+    described = before.classes if classes is None else classes
+    return replace(known, taxonomy=taxonomy, declared=before.declared, classes=described)
 
 
-def _undone(history: Sequence[TaxonomyChange], version: int | None, standing: set[int]) -> TaxonomyChange:
+def _in_force(history: Sequence[TaxonomyChange]) -> list[int]:
+    """The versions that were asked for and hold: changes that nobody took back, and takings back of takings back."""
+    taken_back = {change.undoes for change in history}
+    made: dict[int, bool] = {}
+    for change in history:
+        made[change.version] = change.undoes is None or not made[change.undoes]
+    return [
+        change.version
+        for change in history[1:]
+        if made[change.version] and change.version not in taken_back and change.kind not in GROWTH
+    ]
+
+
+def _undone(
+    history: Sequence[TaxonomyChange], version: int | None, in_force: Sequence[int], *, rollback: bool
+) -> TaxonomyChange:
     if version is None:
-        asked = [change for change in history if change.version in standing and change.kind not in GROWTH]
-        if not asked or asked[-1].version == 1:
+        if not in_force:
             raise BadTaxonomy("there is no change of the taxonomy to undo; see wenlei taxonomy versions")
-        return asked[-1]
+        version = in_force[-1]
     if not 1 < version <= len(history):
         raise BadTaxonomy(f"there is no version {version} to undo; versions go from 2 to {len(history)}")
     change = history[version - 1]
-    taken_back = [later.version for later in history if later.undoes == version]
-    if taken_back and change.version not in standing:
-        raise BadTaxonomy(
-            f"version {version} is undone already, by version {taken_back[-1]}; undo that to bring it back"
-        )
-    if change.kind == "rollback":
+    by = next((later.version for later in history if later.undoes == version), None)
+    if by is not None:
+        raise BadTaxonomy(f"version {version} is undone already, by version {by}; undo that to bring it back")
+    if change.kind == "rollback" and not rollback:
         raise BadTaxonomy(f"version {version} belongs to a rollback; undo that with wenlei library rollback --undo")
     if change.kind in GROWTH:
         raise BadTaxonomy(f"version {version} came with an import; remove its classes with wenlei taxonomy remove")
@@ -82,6 +97,12 @@ def _meanings(history: Sequence[TaxonomyChange], undone: TaxonomyChange, before:
     """What labels given since `undone` mean without it."""
     if undone.undoes is not None:
         return history[undone.undoes - 1].meanings
+    if undone.kind == "rollback":  # what was said since is meant as if it had been said back then
+        until = Translation(
+            [Step(each.version, each.meanings, each.base, each.undoes) for each in history[: before.version]]
+        )
+        base = undone.base or 1
+        return {label: until(canonical_json([label]).decode(), base) for label in undone.taxonomy.labels}
     back: dict[str, tuple[str, ...]] = {}
     for label in undone.taxonomy.labels:
         if label in before.taxonomy.labels:

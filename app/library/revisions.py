@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.library.cells import MAX_LABEL_CHARS, has_empty_level, label_name, label_names
+from app.library.declarations import Declaration
 from app.library.definition import check_number
 from app.store.libraries import LibraryDefinition
 from app.store.taxonomies import ClassDetails, Classes, Meanings
@@ -168,7 +169,7 @@ def split(label: str, *, into: Sequence[str], rest: str | None = None) -> Revise
     return revise
 
 
-def declare(taxonomy: Taxonomy, classes: Classes) -> Revise:
+def declare(declaration: Declaration) -> Revise:
     """Say once and for all which classes there are; those that the library has may be called by alias or code.
 
     Raises (when it revises):
@@ -176,24 +177,36 @@ def declare(taxonomy: Taxonomy, classes: Classes) -> Revise:
     """
 
     def revise(known: LibraryDefinition) -> Revision:
-        old = known.taxonomy
-        if (taxonomy.task, taxonomy.level_sep) != (old.task, old.level_sep):
+        definition = declaration.definition(known.name, known)
+        old, new = known.taxonomy, definition.taxonomy
+        if (new.task, new.level_sep) != (old.task, old.level_sep):
             raise BadTaxonomy(
-                f"library {known.name!r} holds task {_spelled(old)}, not {_spelled(taxonomy)}; "
+                f"library {known.name!r} holds task {_spelled(old)}, not {_spelled(new)}; "
                 "declare into another one with --library"
             )
-        definition = _with(replace(known, declared=True, taxonomy=taxonomy), taxonomy.labels, classes)
-        meant = label_names(definition)
+        declared = _with(definition, new.labels, definition.classes)
+        meant = label_names(declared)
         lacking = [label for label in old.labels if label not in meant]
         if lacking:
             raise BadTaxonomy(
-                f"the declaration lacks {preview(lacking)}, which library {known.name!r} has; add them, or name them "
-                "as aliases of what they become"
+                f"{declaration.file} lacks {preview(lacking)}, which library {known.name!r} has; add them, or name "
+                "them as aliases of what they become"
             )
         meanings = {label: (meant[label],) for label in old.labels if meant[label] != label}
-        return Revision("declare", {"labels": len(taxonomy.labels)}, definition, meanings)
+        return Revision("declare", {"labels": len(new.labels)}, declared, meanings)
 
     return revise
+
+
+def declare_new(declaration: Declaration, library: str) -> Revision:
+    """A library that is not there yet, as it is declared.
+
+    Raises:
+        BadTaxonomy, BadInput: it can't be declared so.
+    """
+    definition = declaration.definition(library, None)
+    declared = _with(definition, definition.taxonomy.labels, definition.classes)
+    return Revision("declare", {"labels": len(declared.taxonomy.labels)}, declared)
 
 
 def _moved(kind: str, asked: Mapping[str, Any], known: LibraryDefinition, old: str, new: str) -> Revision:

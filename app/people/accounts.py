@@ -51,6 +51,17 @@ def retire_user(engine: sa.Engine, name: str, *, actor: str) -> None:
         record(connection, actor=actor, action="user.revoke", target=name)
 
 
+def check_person(engine: sa.Engine, name: str) -> str:
+    """`name`, if it is that of a user, so that whoever is said to have said something is somebody.
+
+    Raises:
+        BadInput: there is no such user, or not any more.
+    """
+    with connect(engine) as connection, reading(connection):
+        get_user(connection, name)
+    return name
+
+
 def create_key(
     engine: sa.Engine,
     *,

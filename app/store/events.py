@@ -141,18 +141,6 @@ def events_of_sample(connection: sa.Connection, library_id: int, sample_id: str)
     return next(_with_events(connection, library_id, samples.c.id == sample_id))
 
 
-def events_of_contested(connection: sa.Connection, library_id: int) -> Iterator[SampleEvents]:
-    """Samples on which imports or persons have ever differed, sorted by id, in flat memory."""
-    said = (
-        sa.select(label_events.c.sample_id)
-        .where(label_events.c.library_id == library_id, label_events.c.actor_kind.in_(("import", "person")))
-        .where(label_events.c.undoes.is_(None))
-        .group_by(label_events.c.sample_id)
-        .having(sa.func.min(label_events.c.labels) != sa.func.max(label_events.c.labels))
-    )
-    return _with_events(connection, library_id, samples.c.id.in_(said))
-
-
 def events_of_shared(connection: sa.Connection, library_id: int) -> Iterator[SampleEvents]:
     """Samples that two or more persons have ever labelled, sorted by id, in flat memory."""
     said = (

@@ -130,12 +130,12 @@ def save_library(
 ) -> Library:
     """Write `definition` as a new library, or as what the `known` one has become.
 
-    Where its taxonomy has changed, that is a new version of it: `kind`, `actor` and the rest tell of the change, as in
-    `app.store.taxonomies.TaxonomyChange`.
+    Where its taxonomy has changed, or has gone back to a `base`, that is a new version of it: `kind`, `actor` and the
+    rest tell of the change, as in `app.store.taxonomies.TaxonomyChange`.
     """
-    if known is not None and definition == known.definition:
+    if known is not None and definition == known.definition and base is None:
         return known
-    changed = known is None or _classes_of(definition) != _classes_of(known.definition)
+    changed = known is None or base is not None or _classes_of(definition) != _classes_of(known.definition)
     version = (known.version if known else 0) + changed
     values = {
         "name": definition.name,

@@ -68,6 +68,17 @@ def counting(connection: sa.Connection, library_id: int) -> sa.ColumnElement[boo
     return sa.and_(sa.true(), *(sa.not_(label_events.c.id.between(gone.after + 1, gone.until)) for gone in stretches))
 
 
+def events_between(
+    connection: sa.Connection, library_id: int, after: int, until: int, *, counting_only: bool = True
+) -> tuple[int, list[str]]:
+    """How many of the library's events with numbers beyond `after` up to `until` there are, and their samples' ids."""
+    here = (label_events.c.library_id == library_id, label_events.c.id > after, label_events.c.id <= until)
+    counts = counting(connection, library_id) if counting_only else sa.true()
+    query = sa.select(label_events.c.sample_id, sa.func.count()).where(*here, counts)
+    rows = connection.execute(query.group_by(label_events.c.sample_id)).all()
+    return sum(count for _, count in rows), [sample_id for sample_id, _ in rows]
+
+
 def last_event(connection: sa.Connection) -> int:
     """The number of the newest label event of all libraries, or 0."""
     return connection.scalar(sa.select(sa.func.max(label_events.c.id))) or 0

@@ -36,6 +36,21 @@ def recorded_snapshots(connection: sa.Connection, library: str | None = None) ->
     return list(first.values())
 
 
+class Frozen(NamedTuple):
+    """The moment at which a snapshot was frozen. last_event, taxonomy_version: None before they were recorded."""
+
+    hash: str
+    last_event: int | None
+    taxonomy_version: int | None
+
+
+def moments(connection: sa.Connection, library_id: int, start: str) -> list[Frozen]:
+    """When the snapshots were frozen from the library whose hashes begin with `start`, oldest first."""
+    columns = (snapshots.c.hash, snapshots.c.last_event, snapshots.c.taxonomy_version)
+    query = sa.select(*columns).where(snapshots.c.library_id == library_id, snapshots.c.hash.startswith(start))
+    return [Frozen(*row) for row in connection.execute(query.order_by(snapshots.c.id))]
+
+
 def last_snapshot(connection: sa.Connection, library_id: int) -> str | None:
     """The hash of the newest snapshot of the library."""
     query = sa.select(snapshots.c.hash).where(snapshots.c.library_id == library_id)

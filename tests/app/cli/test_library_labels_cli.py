@@ -99,7 +99,12 @@ def test_agreement_of_two_persons(reviews: Path, call: Call, refusal: Refusal, l
     measured = call("agreement")
     assert (measured["samples"], measured["persons"]) == (3, {"标注员乙": 3, "标注员甲": 3})
     assert measured["pairs"] == [
-        {"persons": ["标注员乙", "标注员甲"], "samples": 3, "observed": pytest.approx(2 / 3), "kappa": pytest.approx(0.5)}
+        {
+            "persons": ["标注员乙", "标注员甲"],
+            "samples": 3,
+            "observed": pytest.approx(2 / 3),
+            "kappa": pytest.approx(0.5),
+        }
     ]
     assert measured["alpha"] == pytest.approx(1 - 5 * 2 / (36 - 4 - 1 - 9))
     assert lines("agreement") == [

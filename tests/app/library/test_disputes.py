@@ -87,7 +87,12 @@ def test_a_history_tells_everything_and_blame_the_event_that_counts(reviews: Wor
     found = history(reviews.engine, library="default", sample="早餐凉", is_text=True)
     told = [(said.event.actor_kind, said.event.actor, said.source, said.line) for said in found.sample.recorded]
     importer = ("import", "wenlei library import", "a.csv")
-    assert told == [(*importer, 3), (*importer, 4), ("person", "标注员甲", None, None), ("person", "标注员乙", None, None)]
+    assert told == [
+        (*importer, 3),
+        (*importer, 4),
+        ("person", "标注员甲", None, None),
+        ("person", "标注员乙", None, None),
+    ]
     assert all(said.event.at > "2026" for said in found.sample.recorded)
     assert found.undone_by == {word: undo}
     assert found.blame() == found.sample.recorded[0]
