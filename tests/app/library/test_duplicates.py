@@ -8,6 +8,7 @@ from workshop import Workshop
 from app.library.duplicates import Duplicates, Member, find_duplicates, samples_to_read
 from app.library.labelling import label_sample
 from app.library.near import NearSettings
+from app.store import texts as store_texts
 from model.errors import UnknownLibrary
 
 CLEAN = "房间打扫得很干净床也很舒服"
@@ -110,6 +111,12 @@ def test_pairs_of_texts_are_shown_with_both(workshop: Workshop) -> None:
         (asked + "呀", told),
     }
     assert group.conflict
+
+
+def test_texts_are_looked_up_some_at_a_time(hotel: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = duplicates(hotel)
+    monkeypatch.setattr(store_texts, "ROWS_AT_ONCE", 4)  # of six
+    assert duplicates(hotel) == expected
 
 
 def test_what_is_read_is_told_and_other_libraries_are_left_alone(hotel: Workshop) -> None:
