@@ -7,13 +7,14 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Security
+from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
-from app.api import classify, health
+from app.api import classify, health, locked
 from app.api.metrics import Metrics
-from app.api.middleware import LimitBody, Observe
-from app.api.responses import on_http_error, on_wenlei_error
+from app.api.middleware import UPLOADS, LimitBody, Observe
+from app.api.responses import on_bad_request, on_http_error, on_wenlei_error
 from app.serving.registry import Registry
 from app.settings import Settings
 from model.errors import WenleiError
@@ -54,9 +55,18 @@ def create_app(
     shown = [Security(HTTPBearer(auto_error=False, description="wl_<id>_<secret>"))] if keyring else []
     app.include_router(classify.router, dependencies=shown)
     app.include_router(health.router)
+    if keyring:
+        from app.api import libraries  # these bring the libraries' tools along, which others spare
+
+        app.state.engine = keyring.engine
+        for nouns in (libraries,):
+            app.include_router(nouns.router, dependencies=shown)
+    else:
+        app.include_router(locked.router)
     app.add_exception_handler(WenleiError, on_wenlei_error)
     app.add_exception_handler(HTTPException, on_http_error)
-    app.add_middleware(LimitBody, max_bytes=settings.max_body_bytes)
+    app.add_exception_handler(RequestValidationError, on_bad_request)
+    app.add_middleware(LimitBody, max_bytes=settings.max_body_bytes, streamed=UPLOADS)
     if keyring:
         from app.api.auth import Authenticate  # brings the database along: 50 MiB that a server without keys spares
 

@@ -19,6 +19,7 @@ class Settings(BaseSettings):
     bundles: the folders of the models to serve, the default one first; joined by `:` in the variable.
     precision: of the model that runs, by default its smallest. workers: batches that run at a time.
     queue_size: texts that may wait or run. max_texts: texts of one request. debug: show tracebacks.
+    max_body_bytes: of one request; max_upload_bytes: of a file that is imported over HTTP.
     require_keys: ask for keys on loopback too; elsewhere they are always asked for.
     """
 
@@ -40,6 +41,7 @@ class Settings(BaseSettings):
     queue_size: int = Field(default=2000, ge=1)
     max_texts: int = Field(default=1000, ge=1)
     max_body_bytes: int = Field(default=4 << 20, ge=1024)
+    max_upload_bytes: int = Field(default=8 << 30, ge=1024)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     debug: bool = False
 

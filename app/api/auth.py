@@ -1,22 +1,15 @@
-"""Who may ask for what: every request needs a key, but for the few addresses that are open.
-
-What is not in the table needs the widest scope, so that a new route is shut until somebody opens it.
-"""
+"""Every request needs a key, but for the few addresses that are open."""
 
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.middleware import IDENTITY, header, refuse_early
+from app.api.scopes import OPEN, needed_scope
 from app.errors import Forbidden, NotReady, RateLimited, Unauthorized
 from app.people.keyring import Identity, Keyring
-from app.store.people import Scope as KeyScope
 from model.errors import DatabaseUnavailable
 
 log = structlog.get_logger("wenlei.keys")
-
-# Whether the server lives, and what it can be asked, is no secret.
-OPEN = frozenset({"/health/live", "/health/ready", "/docs", "/openapi.json"})
-NEEDED = {"/v1/classify": KeyScope.CLASSIFY, "/metrics": KeyScope.OPERATE}
 
 
 class Authenticate:
@@ -32,7 +25,7 @@ class Authenticate:
             return
         try:
             identity = scope[IDENTITY] = await self._identify(scope)
-            _check(identity, scope["path"])
+            _check(identity, scope["method"], scope["path"])
         except (Unauthorized, Forbidden, RateLimited, NotReady) as error:
             await refuse_early(error, scope, receive, send)
             return
@@ -48,16 +41,16 @@ class Authenticate:
             raise NotReady("keys can't be looked up at the moment; try again later") from None
 
 
-def _check(identity: Identity, path: str) -> None:
-    """Does the key reach the path?
+def _check(identity: Identity, method: str, path: str) -> None:
+    """Does the key reach so far?
 
     Raises:
         Forbidden: it does not.
     """
-    needed = NEEDED.get(path, KeyScope.ADMIN)
+    needed = needed_scope(method, path)
     if not identity.scope.covers(needed):
         raise Forbidden(
-            f"key {identity.key_id} has scope {identity.scope}, {path[:100]} needs {needed}; "
+            f"key {identity.key_id} has scope {identity.scope}, {method} {path[:100]} needs {needed}; "
             "ask whoever runs this server for a wider key"
         )
 

@@ -30,6 +30,8 @@ BODY_SECONDS = 30.0
 # How much more than the limit is read and thrown away, so that the client hears the answer before it has to
 # stop sending; whoever sends more than that is cut off.
 DRAIN_BYTES = 64 << 20
+# What may be as large as a disk: read by its route piece by piece, which sets its own limit.
+UPLOADS = re.compile(r"/v1/libraries/[^/]+/import")
 # Of all requests under way: bodies take memory before there is anything to queue.
 BYTES_UNDER_WAY = 64 << 20
 
@@ -81,19 +83,20 @@ class Observe:
 
 
 class LimitBody:
-    """Reads the body before anything else.
+    """Reads the body before anything else; for paths that match `streamed` the route does so itself.
 
     One that is larger than the limit, or for which there is no room beside the others, is read to its end without
     being kept, so that the client hears why it was refused.
     """
 
-    def __init__(self, app: ASGIApp, *, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, max_bytes: int, streamed: re.Pattern[str]) -> None:
         self.app = app
         self.max_bytes = max_bytes
+        self.streamed = streamed
         self._room = max(BYTES_UNDER_WAY, max_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _has_body(scope):
+        if scope["type"] != "http" or not _has_body(scope) or self.streamed.fullmatch(scope["path"]):
             await self.app(scope, receive, send)
             return
         with self._share() as take:

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.errors import Failure, failure
+from app.errors import Failure, NotJson, failure
+from model.errors import BadInput
 
 # Starlette's own errors: nothing matches the path, or the path does not know the method.
 CODES = {404: "unknown_route", 405: "wrong_method"}
@@ -39,6 +41,20 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     message = messages.get(error.status_code, error.detail)
     code = CODES.get(error.status_code, "http_error")
     return _response(Failure(error.status_code, code, message, dict(error.headers or {})))
+
+
+async def on_bad_request(_: Request, error: Exception) -> Response:
+    """Handler for a path, a query or a body that does not fit its schema: the first problem and its place."""
+    if not isinstance(error, RequestValidationError):
+        return error_response(error)
+    problem = error.errors()[0]
+    kind, *place = problem["loc"]
+    if problem["type"] == "json_invalid":
+        return error_response(NotJson(f"the body is not JSON: {problem['ctx']['error']}"))
+    where = ".".join(map(str, place)) or kind
+    if problem["type"] == "extra_forbidden":
+        return error_response(BadInput(f"{where[:100]}: no such field; /docs lists those there are"))
+    return error_response(BadInput(f"{where[:100]}: {problem['msg'][:300]}; /docs shows what it takes"))
 
 
 def _response(told: Failure) -> Response:

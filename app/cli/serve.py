@@ -45,9 +45,12 @@ def serve(
     settings = load_settings(
         bundles=bundle and tuple(bundle), host=host, port=port, workers=workers, precision=precision, device=device
     )
-    if not settings.bundles:
-        raise BadInput("no model given; name the folder of a bundle with --bundle")
     with listen(settings.host, settings.port) as listener, _keys(settings, listener) as keyring:
+        if not settings.bundles and keyring is None:
+            raise BadInput(
+                "no model given; name the folder of a bundle with --bundle, or serve libraries alone with "
+                "WENLEI_REQUIRE_KEYS=true"
+            )
         _run(settings, listener, keyring, as_json=as_json)
 
 
@@ -60,7 +63,11 @@ def _run(settings: Settings, listener: socket.socket, keyring: "Keyring | None",
             server.should_exit = True
             return
         ready = {"url": _url(listener), "models": app.state.registry.names()}
-        emit(ready, as_json=as_json, render=lambda _: _greet(listener, keys=keyring is not None))
+        emit(
+            ready,
+            as_json=as_json,
+            render=lambda _: _greet(listener, keys=keyring is not None, models=bool(settings.bundles)),
+        )
 
     app = create_app(settings, keyring=keyring, on_loaded=greet_or_stop)
     server = uvicorn.Server(
@@ -139,14 +146,17 @@ def _is_loopback(listener: socket.socket) -> bool:
     return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
-def _greet(listener: socket.socket, *, keys: bool) -> None:
+def _greet(listener: socket.socket, *, keys: bool, models: bool) -> None:
     url = _url(listener)
     key = "-H 'Authorization: Bearer wl_…' " if keys else ""
     say(f"{url}  （Ctrl+C 停止 | stops it）  /docs  /metrics")
-    say(
-        f"curl {url}/v1/classify {key}-H 'Content-Type: application/json' "
-        """-d '{"texts": ["房间很干净，服务也周到。"]}'"""
-    )
+    if models:
+        say(
+            f"curl {url}/v1/classify {key}-H 'Content-Type: application/json' "
+            """-d '{"texts": ["房间很干净，服务也周到。"]}'"""
+        )
+    else:
+        say(f"curl {url}/v1/libraries {key}")
     if not _is_loopback(listener):
         say(
             "注意：其他机器也能访问；需要密钥，但传输未加密，请在前面放 TLS 代理 | "

@@ -46,7 +46,7 @@ class Keyring:
     """The keys of a database, as one process knows them."""
 
     def __init__(self, engine: sa.Engine) -> None:
-        self._engine = engine
+        self.engine = engine
         self._rates = Rates()
         self._verified: dict[str, _Verified] = {}
         # One at a time: strangers must not take more than one core, nor the memory of many verifications.
@@ -102,7 +102,7 @@ class Keyring:
         """The key if it is active."""
 
         def find() -> Key | None:
-            with connect(self._engine) as connection, reading(connection):
+            with connect(self.engine) as connection, reading(connection):
                 return find_key(connection, key_id)
 
         key = await asyncio.to_thread(find)

@@ -16,7 +16,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from app.api.auth import OPEN
+from app.api.scopes import OPEN
 from app.settings import load_settings
 
 ROOT = Path(__file__).parents[2]

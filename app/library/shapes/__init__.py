@@ -1,0 +1,1 @@
+"""What commands print as JSON and HTTP answers: the same shapes for both."""

@@ -1,0 +1,51 @@
+"""A server that opens libraries, and clients with keys of every scope."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from app.main import create_app
+from app.people.accounts import create_key, create_user
+from app.people.keyring import Keyring
+from app.settings import Settings
+from app.store.database import open_database
+from app.store.people import Scope
+from tests.app.api.servers import serving
+from tests.app.library.workshop import Workshop
+
+
+@pytest.fixture
+def workshop(settings: Settings) -> Iterator[Workshop]:
+    """A home folder with its database, on SQLite and on PostgreSQL; the server reads the same."""
+    with open_database(settings) as engine:
+        yield Workshop(engine, settings.home)
+
+
+@pytest.fixture
+def client_of(workshop: Workshop, settings: Settings) -> Iterator[Callable[[Scope], httpx.Client]]:
+    """Makes a client whose key, of user `operator`, has a scope; all talk to one server."""
+    create_user(workshop.engine, "operator", Scope.ADMIN, actor="root")
+    with ExitStack() as stack:
+        server = stack.enter_context(serving(create_app(settings, keyring=Keyring(workshop.engine))))
+
+        def make(scope: Scope) -> httpx.Client:
+            key = create_key(workshop.engine, user="operator", scope=scope, actor="root")
+            headers = {"Authorization": f"Bearer {key.secret.text}"}
+            client = httpx.Client(base_url=server.client.base_url, headers=headers, timeout=60)
+            return stack.enter_context(client)
+
+        yield make
+
+
+@pytest.fixture
+def operate(client_of: Callable[[Scope], httpx.Client]) -> httpx.Client:
+    """A client that operates."""
+    return client_of(Scope.OPERATE)
+
+
+@pytest.fixture
+def admin(client_of: Callable[[Scope], httpx.Client]) -> httpx.Client:
+    """A client that may do everything."""
+    return client_of(Scope.ADMIN)
