@@ -1,22 +1,27 @@
 """Freeze a library: its labelled samples, each in its split, as an immutable snapshot."""
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import numpy as np
 import sqlalchemy as sa
 
-from app.library.labels import current_labels, label_positions
-from app.library.splits import Splitter
+from app.library.labels import CurrentLabels, current_labels, label_positions
+from app.library.near import NearSettings, near_groups
+from app.library.splits import SPLITS, UNPROTECTED, Splitter
 from app.store.database import connect, reading, writing
 from app.store.libraries import Library, get_library, nobody_writing
 from app.store.rollbacks import last_event
-from app.store.samples import labelled_samples
+from app.store.samples import StoredSample, labelled_samples
 from app.store.snapshots import last_snapshot, record_snapshot
 from model.errors import BadSnapshot
 from model.snapshot import Snapshot, write_snapshot
-from model.types import Sample, preview
+from model.types import IntArray, Sample, preview
+
+SAMPLES_AT_ONCE = 1000
 
 
 class Conflicts(StrEnum):
@@ -35,22 +40,33 @@ class Frozen:
 
 
 def freeze(
-    engine: sa.Engine, *, library: str, folder: Path, splitter: Splitter, conflicts: Conflicts = Conflicts.KEEP
+    engine: sa.Engine,
+    *,
+    library: str,
+    folder: Path,
+    splitter: Splitter,
+    conflicts: Conflicts = Conflicts.KEEP,
+    near: NearSettings = NearSettings(),
+    on_samples: Callable[[int], None] = lambda _: None,
 ) -> Frozen:
     """Write a snapshot of `library` as `folder`/<hash> and remember it; the same content gives the same hash.
+
+    near: which samples are near duplicates, and so stand in one split. `on_samples` hears of samples that were read,
+    each twice: the near duplicates have to be known before the first row is written.
 
     Raises:
         UnknownLibrary: there is no such library. BadSnapshot: it holds no labelled samples.
     """
-    parameters = {**asdict(splitter), "conflicts": conflicts.value}
+    parameters = {**asdict(splitter), "conflicts": conflicts.value, "near": near.threshold}
     with connect(engine) as connection:
         with reading(connection):
             with nobody_writing(engine, library):
                 source, newest = get_library(connection, library), last_event(connection)
-            rows = _LabelledRows(connection, source, splitter=splitter, conflicts=conflicts)
+            rows = _LabelledRows(connection, source, conflicts=conflicts, on_samples=on_samples)
+            splits = rows.splits(splitter, near)
             try:
                 snapshot = write_snapshot(
-                    rows,
+                    rows.samples(splits),
                     taxonomy=source.definition.taxonomy,
                     normaliser=source.definition.normaliser,
                     folder=folder,
@@ -72,32 +88,47 @@ def freeze(
 
 
 class _LabelledRows:
-    """The rows of a snapshot, in order; `conflicting` is known once they have been read."""
+    """The labelled samples of a library, in order. `conflicting`: how many of them are in conflict, kept or dropped."""
 
     def __init__(
-        self, connection: sa.Connection, library: Library, *, splitter: Splitter, conflicts: Conflicts
+        self, connection: sa.Connection, library: Library, *, conflicts: Conflicts, on_samples: Callable[[int], None]
     ) -> None:
-        self._samples = labelled_samples(connection, library.id)
+        self._connection, self._library, self._on_samples = connection, library, on_samples
         self._positions = label_positions(library.definition.taxonomy)
-        self._splitter = splitter
         self._drop = conflicts is Conflicts.DROP
         self.conflicting = 0
 
-    def __iter__(self) -> Iterator[Sample]:
-        for stored in self._samples:
-            current = current_labels(stored.events, self._positions)
-            if current is None:
-                continue
-            self.conflicting += current.conflict
-            if current.conflict and self._drop:
-                continue
+    def splits(self, splitter: Splitter, near: NearSettings) -> IntArray:
+        """(n,), the split of each sample, as a position in `Split`."""
+        groups, protected = array("q"), array("b")
+
+        def texts() -> Iterator[tuple[str, str | None]]:
+            for stored, current in self._rows():
+                self.conflicting += current.conflict
+                if current.conflict and self._drop:
+                    continue
+                groups.append(stored.duplicate_group)
+                protected.append(UNPROTECTED if stored.protected_split is None else stored.protected_split)
+                yield stored.text, stored.pair
+
+        found = near_groups(texts(), near).groups
+        return splitter.assign(np.frombuffer(groups, np.int64), np.frombuffer(protected, np.int8), found)
+
+    def samples(self, splits: IntArray) -> Iterator[Sample]:
+        """The samples with their splits, (n,)."""
+        kept = ((stored, current) for stored, current in self._rows() if not (current.conflict and self._drop))
+        for (stored, current), split in zip(kept, splits, strict=True):
             yield Sample(
-                id=stored.id,
-                text=stored.text,
-                pair=stored.pair,
-                labels=current.labels,
-                split=self._splitter.split(stored.duplicate_group, stored.protected_split),
+                id=stored.id, text=stored.text, pair=stored.pair, labels=current.labels, split=SPLITS[int(split)]
             )
+
+    def _rows(self) -> Iterator[tuple[StoredSample, CurrentLabels]]:
+        for number, stored in enumerate(labelled_samples(self._connection, self._library.id), 1):
+            if number % SAMPLES_AT_ONCE == 0:
+                self._on_samples(SAMPLES_AT_ONCE)
+            current = current_labels(stored.events, self._positions)
+            if current is not None:
+                yield stored, current
 
 
 def gaps(snapshot: Snapshot) -> list[str]:

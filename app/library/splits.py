@@ -1,14 +1,18 @@
-"""Splits without leaks: texts that differ in nothing but punctuation, width or case always stand in one split."""
+"""Splits without leaks: near duplicates always stand in one split."""
 
 import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
 
+import numpy as np
+
 from model.errors import BadInput
-from model.types import Split
+from model.types import IntArray, Split
 
 SPLITS = tuple(Split)
+UNPROTECTED = len(SPLITS)  # weaker than any split that an import gives
+MOST_OF_A_SPLIT = 0.5
 _NOT_LETTERS = re.compile(r"[\W_]+")
 _NAMES = {
     "train": Split.TRAIN,
@@ -46,7 +50,7 @@ def skeleton(text: str, pair: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Which split a duplicate group stands in. It depends on nothing else, so new samples never move old ones.
+    """Which split a group of near duplicates stands in.
 
     test, dev: fractions of the groups that no import gave a split to.
 
@@ -72,6 +76,30 @@ class Splitter:
         if bucket < self.test:
             return Split.TEST
         return Split.DEV if bucket < self.test + self.dev else Split.TRAIN
+
+    def assign(self, exact: IntArray, protected: IntArray, near: IntArray) -> IntArray:
+        """The split of each of n samples, as a position in `Split`, the same for all of one near group.
+
+        exact: (n,), numbers of `duplicate_group`, of which the smallest stands for a near group: more samples leave a
+        group where it is, unless they bring a smaller one or link two. protected: (n,), positions in `Split`, or
+        `UNPROTECTED`; what protects most holds for the group. near: (n,), which near group a sample is of.
+
+        A group that would fill more than half of test or dev by itself goes to train, for neither would be a sample
+        of anything else.
+        """
+        _, member = np.unique(near, return_inverse=True)
+        sizes = np.bincount(member)
+        smallest = np.full(len(sizes), np.iinfo(np.int64).max)
+        np.minimum.at(smallest, member, exact)
+        best = np.full(len(sizes), UNPROTECTED)
+        np.minimum.at(best, member, protected)
+        most = min(filter(None, (self.test, self.dev)), default=0.0) * len(near) * MOST_OF_A_SPLIT
+        best[(best == UNPROTECTED) & (sizes > max(most, 1))] = SPLITS.index(Split.TRAIN)
+        splits = [
+            SPLITS.index(self.split(int(group), None if given == UNPROTECTED else int(given)))
+            for group, given in zip(smallest, best, strict=True)
+        ]
+        return np.array(splits, np.int64)[member]
 
 
 def _letters(text: str) -> str:

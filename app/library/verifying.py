@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from app.library.cataloguing import row_of
 from app.library.labels import current_labels, label_positions
+from app.library.near import NearSettings, near_groups
 from app.library.splits import SPLITS, duplicate_group
 from app.store.catalogue import catalogue_rows
 from app.store.database import connect, reading
@@ -31,7 +32,7 @@ from app.store.snapshots import RecordedSnapshot, recorded_snapshots
 from model.errors import BadSnapshot
 from model.snapshot import Snapshot, describe_snapshot, open_snapshot
 from model.text import sample_id
-from model.types import Split, Taxonomy
+from model.types import IntArray, Split, Taxonomy
 
 OnRows = Callable[[int], None]
 
@@ -198,25 +199,38 @@ def _snapshot_problems(record: RecordedSnapshot, on_rows: OnRows) -> Iterator[Pr
     on_rows(snapshot.counts["total"])
     if snapshot.hash != record.hash:
         yield Problem(place, f"its folder {record.path} holds snapshot {snapshot.hash} instead; copy it back")
-    for problem in _row_problems(snapshot, on_rows):
+    threshold = record.parameters.get("near")  # snapshots of an earlier wenlei only kept exact duplicates together
+    for problem in _row_problems(snapshot, NearSettings(threshold) if threshold else None, on_rows):
         yield problem._replace(place=f"{place}, {problem.place}")
 
 
-def _row_problems(snapshot: Snapshot, on_rows: OnRows) -> Iterator[Problem]:
+def _row_problems(snapshot: Snapshot, near: NearSettings | None, on_rows: OnRows) -> Iterator[Problem]:
     groups, splits = array("q"), array("b")
-    for sample in snapshot.samples():
-        identity = sample_id(sample.text, sample.pair)
-        if identity != sample.id:
-            yield Problem(f"sample {sample.id}", "its id is not the hash of its text")
-        groups.append(duplicate_group(identity, sample.text, sample.pair))
-        splits.append(SPLITS.index(sample.split))
-        on_rows(1)
-    parted = _parted(np.frombuffer(groups, np.int64), np.frombuffer(splits, np.int8))
+    wrong: list[Problem] = []
+
+    def texts() -> Iterator[tuple[str, str | None]]:
+        for sample in snapshot.samples():
+            identity = sample_id(sample.text, sample.pair)
+            if identity != sample.id:
+                wrong.append(Problem(f"sample {sample.id}", "its id is not the hash of its text"))
+            groups.append(duplicate_group(identity, sample.text, sample.pair))
+            splits.append(SPLITS.index(sample.split))
+            on_rows(1)
+            yield sample.text, sample.pair
+
+    if near is None:
+        for _ in texts():
+            pass
+        members = np.frombuffer(groups, np.int64)
+    else:
+        members = near_groups(texts(), near).groups
+    yield from wrong
+    parted = _parted(members, np.frombuffer(splits, np.int8))
     if parted:
-        yield from _parted_problems(snapshot, parted)
+        yield from _parted_problems(snapshot, members, parted)
 
 
-def _parted(groups: np.ndarray, splits: np.ndarray) -> set[int]:
+def _parted(groups: IntArray, splits: IntArray) -> set[int]:
     """The groups that stand in more than one split; groups and splits: (rows,)."""
     order = np.argsort(groups)
     groups, splits = groups[order], splits[order]
@@ -225,12 +239,11 @@ def _parted(groups: np.ndarray, splits: np.ndarray) -> set[int]:
     return set(groups[starts[across]].tolist())
 
 
-def _parted_problems(snapshot: Snapshot, parted: set[int]) -> Iterator[Problem]:
+def _parted_problems(snapshot: Snapshot, groups: IntArray, parted: set[int]) -> Iterator[Problem]:
     seen: dict[int, tuple[str, Split]] = {}
-    for sample in snapshot.samples():
-        group = duplicate_group(sample.id, sample.text, sample.pair)
+    for sample, group in zip(snapshot.samples(), groups.tolist(), strict=True):
         if group not in parted:
             continue
         other, split = seen.setdefault(group, (sample.id, sample.split))
         if split != sample.split:
-            yield Problem(f"sample {sample.id}", f"it is in {sample.split} and its near-copy {other} in {split}")
+            yield Problem(f"sample {sample.id}", f"it is in {sample.split} and its near duplicate {other} in {split}")

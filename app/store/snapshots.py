@@ -19,20 +19,24 @@ class RecordedSnapshot(NamedTuple):
     parent: str | None
     path: Path
     created_at: str
+    parameters: dict[str, Any]
 
 
 def recorded_snapshots(connection: sa.Connection, library: str | None = None) -> list[RecordedSnapshot]:
     """The snapshots of one library or of all, oldest first; what was frozen again into the same folder counts once."""
     query = (
-        sa.select(libraries.c.name, snapshots.c.hash, snapshots.c.parent, snapshots.c.path, snapshots.c.created_at)
+        sa.select(
+            libraries.c.name, *(snapshots.c[name] for name in ("hash", "parent", "path", "created_at", "parameters"))
+        )
         .join(libraries, libraries.c.id == snapshots.c.library_id)
         .order_by(snapshots.c.id)
     )
     if library is not None:
         query = query.where(libraries.c.name == library)
     first: dict[tuple[str, str], RecordedSnapshot] = {}
-    for name, content_hash, parent, path, created_at in connection.execute(query):
-        first.setdefault((name, path), RecordedSnapshot(name, content_hash, parent, Path(path), created_at))
+    for name, content_hash, parent, path, created_at, parameters in connection.execute(query):
+        record = RecordedSnapshot(name, content_hash, parent, Path(path), created_at, json.loads(parameters))
+        first.setdefault((name, path), record)
     return list(first.values())
 
 

@@ -112,6 +112,27 @@ def test_no_group_of_near_copies_is_parted_and_old_samples_stay_where_they_are(w
     assert all(after[text] == sample for text, sample in before.items())
 
 
+def test_near_duplicates_share_a_split_and_imports_decide_for_all_of_them(workshop: Workshop) -> None:
+    """Edited copies of 60 texts that have nothing in common."""
+    openings = ("早餐的种类比照片上少得多", "空调整夜都在响根本睡不着", "前台小哥帮忙搬了三个箱子")
+    texts = [
+        f"{opening}，{chr(0x4E00 + 211 * row) * 3}路店{chr(0x5E00 + 97 * row) * 4}"
+        for row in range(20)
+        for opening in openings
+    ]
+    rows = "".join(f"{text}{tail},好评\n" for text in texts for tail in ("", "呢", "呀呀"))
+    workshop.load(workshop.write("a.csv", "text,label\n" + rows))
+    splits = {text: sample.split for text, sample in workshop.samples(test=0.3, dev=0.3).items()}
+    assert {splits[text] for text in texts} == {"test", "dev", "train"}
+    for text in texts:
+        assert len({splits[text + tail] for tail in ("", "呢", "呀呀")}) == 1
+    exactly = {text: sample.split for text, sample in workshop.samples(test=0.3, dev=0.3, near=1.0).items()}
+    assert any(len({exactly[text + tail] for tail in ("", "呢", "呀呀")}) > 1 for text in texts)
+    moved = next(text for text in texts if splits[text] == "train")
+    workshop.load(workshop.write("b.csv", f"text,label,split\n{moved}呀呀,好评,dev\n"), split="split")
+    assert {workshop.samples(test=0.3, dev=0.3)[moved + tail].split for tail in ("", "呢", "呀呀")} == {"dev"}
+
+
 def test_conflicts_are_counted_and_kept_or_dropped(workshop: Workshop) -> None:
     workshop.load(workshop.write("a.csv", "text,label\n还行,好评\n还行,中评\n很好,好评\n"))
     kept, dropped = workshop.freeze(), workshop.freeze(conflicts=Conflicts.DROP)

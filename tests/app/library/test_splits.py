@@ -1,8 +1,9 @@
 """Splits: near-copies stay together, imported splits hold, shares come out as asked."""
 
+import numpy as np
 import pytest
 
-from app.library.splits import Splitter, duplicate_group
+from app.library.splits import SPLITS, UNPROTECTED, Splitter, duplicate_group
 from model.errors import BadInput
 from model.types import Split
 
@@ -38,3 +39,30 @@ def test_an_imported_split_holds() -> None:
 def test_fractions_that_leave_nothing_to_train_on_are_refused(test: float, dev: float) -> None:
     with pytest.raises(BadInput, match="--test"):
         Splitter(test=test, dev=dev, seed=0)
+
+
+def test_a_near_group_stands_where_its_smallest_exact_group_would_and_where_an_import_says() -> None:
+    splitter = Splitter(test=0.4, dev=0.3, seed=0)
+    exact = np.arange(3000)
+    alone = splitter.assign(exact, np.full(3000, UNPROTECTED), exact)
+    assert [SPLITS[split] for split in alone] == [splitter.split(group, None) for group in range(3000)]
+    paired = splitter.assign(exact, np.full(3000, UNPROTECTED), exact // 2)
+    assert (paired[0::2] == alone[0::2]).all()
+    assert (paired[1::2] == alone[0::2]).all()
+    protected = np.full(3000, UNPROTECTED)
+    protected[7] = SPLITS.index(Split.DEV)
+    given = splitter.assign(exact, protected, exact // 2)
+    assert given[6] == given[7] == SPLITS.index(Split.DEV)
+    protected[6] = SPLITS.index(Split.TEST)
+    assert splitter.assign(exact, protected, exact // 2)[7] == SPLITS.index(Split.TEST)
+
+
+def test_a_group_that_would_fill_most_of_a_split_is_for_training_unless_an_import_says_otherwise() -> None:
+    splitter = Splitter(test=0.1, dev=0.1, seed=0)
+    exact = np.arange(1000)
+    for first in (0, 100, 200, 300):
+        near = np.where((exact >= first) & (exact < first + 51), first, exact)
+        assert (splitter.assign(exact, np.full(1000, UNPROTECTED), near)[first : first + 51] == 2).all()
+    protected = np.full(1000, UNPROTECTED)
+    protected[320] = SPLITS.index(Split.TEST)
+    assert (splitter.assign(exact, protected, near)[300:351] == 0).all()

@@ -181,7 +181,7 @@ def test_rows_of_a_snapshot_that_part_near_copies_or_carry_wrong_ids_are_found(f
         Problem(f"{place} {'f' * 32}", "its id is not the hash of its text"),
         Problem(
             f"{place} {copies[1].id}",
-            f"it is in {copies[1].split} and its near-copy {copies[0].id} in {copies[0].split}",
+            f"it is in {copies[1].split} and its near duplicate {copies[0].id} in {copies[0].split}",
         ),
     ]
 

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from app.library.definition import ImportOptions
 from app.library.importing import Imported, import_files
+from app.library.near import NearSettings
 from app.library.rows import Columns
 from app.library.snapshots import Conflicts, Frozen, freeze
 from app.library.splits import Splitter
@@ -41,10 +42,19 @@ class Workshop:
             rejects_folder=self.home / "rejects",
         )
 
-    def freeze(self, library: str = "default", conflicts: Conflicts = Conflicts.KEEP, **shares: Any) -> Frozen:
+    def freeze(
+        self, library: str = "default", conflicts: Conflicts = Conflicts.KEEP, near: float = 0.8, **shares: Any
+    ) -> Frozen:
         splitter = Splitter(**{"test": 0.1, "dev": 0.1, "seed": 0} | shares)
         folder = self.home / "snapshots"
-        return freeze(self.engine, library=library, folder=folder, splitter=splitter, conflicts=conflicts)
+        return freeze(
+            self.engine,
+            library=library,
+            folder=folder,
+            splitter=splitter,
+            conflicts=conflicts,
+            near=NearSettings(near),
+        )
 
     def samples(self, library: str = "default", **options: Any) -> dict[str, Sample]:
         return {sample.text: sample for sample in self.freeze(library, **options).snapshot.samples()}
