@@ -1,12 +1,13 @@
 """`wenlei library duplicates`: samples that are almost the same, and where their labels disagree."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from app.library.duplicates import DuplicateGroup, Duplicates, Member, find_duplicates, samples_to_read
+from app.library.duplicates import Duplicates, Member, find_duplicates, samples_to_read
 from app.library.near import NearSettings
+from app.library.shapes.duplicates import duplicates_shape
 from app.settings import load_settings
 from app.store.database import open_database
 from model.console import JsonFlag, emit, progress
@@ -41,33 +42,12 @@ def duplicates(
             members=members,
             on_samples=advance,
         )
-    result = {
-        "samples": found.samples,
-        "groups": found.groups,
-        "grouped": found.grouped,
-        "conflicting": found.conflicting,
-        "threshold": threshold,
-        "page": [_group(group) for group in found.page],
-    }
     total = found.conflicting if conflicting else found.groups
-    emit(result, as_json=as_json, render=lambda console: _show(console, found, offset=offset, total=total))
-
-
-def _group(group: DuplicateGroup) -> dict[str, Any]:
-    return {
-        "size": group.size,
-        "conflict": group.conflict,
-        "members": [
-            {
-                "sample": member.sample.id,
-                "text": member.sample.text,
-                "pair": member.sample.pair,
-                "labels": list(member.labels) if member.labels is not None else None,
-            }
-            for member in group.members
-        ],
-        "pairs": [pair._asdict() for pair in group.pairs],
-    }
+    emit(
+        duplicates_shape(found, settings),
+        as_json=as_json,
+        render=lambda console: _show(console, found, offset=offset, total=total),
+    )
 
 
 def _show(console: Console, found: Duplicates, *, offset: int, total: int) -> None:

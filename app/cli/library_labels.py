@@ -1,14 +1,22 @@
 """The commands of `wenlei library` about labels: who says what of a sample, who disagrees, and how to take it back."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from app.library.agreement import measure_agreement
-from app.library.disputes import Dispute, list_disputes
+from app.library.disputes import list_disputes
 from app.library.history import History, history
-from app.library.labelling import Spoken, label_sample, undo_event
+from app.library.labelling import label_sample, undo_event
+from app.library.shapes.labels import (
+    agreement_shape,
+    disputes_shape,
+    event_shape,
+    history_shape,
+    spoken_shape,
+    undone_shape,
+)
 from app.settings import load_settings
 from app.store.database import open_database
 from app.store.events import RecordedEvent
@@ -45,7 +53,7 @@ def label(
             confidence=confidence,
             note=note,
         )
-    emit(_spoken(spoken), as_json=as_json)
+    emit(spoken_shape(spoken), as_json=as_json)
 
 
 def undo(
@@ -57,7 +65,7 @@ def undo(
     """撤销一个事件；撤销“撤销”即恢复 | withdraw an event by another one; undo the undo to bring it back."""
     with open_database(load_settings()) as engine:
         spoken = undo_event(engine, event, by=by, note=note)
-    emit({**_spoken(spoken), "undoes": event}, as_json=as_json)
+    emit(undone_shape(spoken, event), as_json=as_json)
 
 
 def show_history(
@@ -66,24 +74,7 @@ def show_history(
     """样本的全部标签事件，* 为当前标签的来源 | every label event of a sample; * marks the one that counts."""
     with open_database(load_settings()) as engine:
         found = history(engine, library=library, sample=sample, is_text=is_text)
-    current = found.current
-    result = {
-        "sample": found.sample.id,
-        "text": found.sample.text,
-        "pair": found.sample.pair,
-        "labels": list(current.labels) if current else None,
-        "conflict": bool(current and current.conflict),
-        "events": [
-            {
-                **_event(recorded),
-                "undone_by": found.undone_by.get(recorded.event.id),
-                "rolled_back": recorded.rolled_back,
-                "current": current is not None and recorded.event.id == current.event,
-            }
-            for recorded in found.sample.recorded
-        ],
-    }
-    emit(result, as_json=as_json, render=lambda console: _show_history(console, found))
+    emit(history_shape(found), as_json=as_json, render=lambda console: _show_history(console, found))
 
 
 def blame(
@@ -92,7 +83,7 @@ def blame(
     """当前标签出自谁、何时、何处 | the one event that the current label comes from."""
     with open_database(load_settings()) as engine:
         recorded = history(engine, library=library, sample=sample, is_text=is_text).blame()
-    emit(_event(recorded), as_json=as_json, render=lambda console: _show(console, _line(recorded)))
+    emit(event_shape(recorded), as_json=as_json, render=lambda console: _show(console, _line(recorded)))
 
 
 def conflicts(
@@ -104,7 +95,6 @@ def conflicts(
     """标签有分歧的样本及各方标签 | samples on which persons or imports disagree, with what each says."""
     with open_database(load_settings()) as engine:
         page = list_disputes(engine, library=library, limit=limit, offset=offset)
-    result = {"total": page.total, "conflicts": [_dispute(dispute) for dispute in page.disputes]}
 
     def show(console: Console) -> None:
         for dispute in page.disputes:
@@ -117,23 +107,13 @@ def conflicts(
             console, f"{first}–{offset + len(page.disputes)} / {page.total}" if page.disputes else f"0 / {page.total}"
         )
 
-    emit(result, as_json=as_json, render=show)
+    emit(disputes_shape(page), as_json=as_json, render=show)
 
 
 def agreement(library: LibraryName = "default", as_json: JsonFlag = False) -> None:
     """标注人之间的一致性：Cohen κ、Krippendorff α | agreement between the persons who label."""
     with open_database(load_settings()) as engine:
         measured = measure_agreement(engine, library=library)
-    result = {
-        "samples": measured.samples,
-        "persons": measured.persons,
-        "observed": measured.observed,
-        "alpha": measured.alpha,
-        "pairs": [
-            {"persons": list(pair.persons), "samples": pair.samples, "observed": pair.observed, "kappa": pair.kappa}
-            for pair in measured.pairs
-        ],
-    }
 
     def show(console: Console) -> None:
         _show(
@@ -144,44 +124,7 @@ def agreement(library: LibraryName = "default", as_json: JsonFlag = False) -> No
             names, figures = " – ".join(pair.persons), f"{pair.observed:.3f}  κ {_figure(pair.kappa)}"
             _show(console, f"  {names}: 样本 samples {pair.samples}  一致率 observed {figures}")
 
-    emit(result, as_json=as_json, render=show)
-
-
-def _spoken(spoken: Spoken) -> dict[str, Any]:
-    current = spoken.current
-    return {
-        "event": spoken.event,
-        "sample": spoken.sample,
-        "labels": list(current.labels) if current else None,
-        "conflict": bool(current and current.conflict),
-    }
-
-
-def _event(recorded: RecordedEvent) -> dict[str, Any]:
-    event = recorded.event
-    return {
-        "event": event.id,
-        "at": recorded.event.at,
-        "kind": event.actor_kind,
-        "who": event.actor,
-        "labels": None if event.undoes else list(event.labels),
-        "said": None if event.undoes else list(recorded.said),
-        "undoes": event.undoes,
-        "confidence": recorded.confidence,
-        "source": recorded.source,
-        "line": recorded.line,
-        "note": recorded.note,
-    }
-
-
-def _dispute(dispute: Dispute) -> dict[str, Any]:
-    return {
-        "sample": dispute.sample.id,
-        "text": dispute.sample.text,
-        "pair": dispute.sample.pair,
-        "labels": list(dispute.current.labels),
-        "candidates": [_event(recorded) for recorded in dispute.candidates],
-    }
+    emit(agreement_shape(measured), as_json=as_json, render=show)
 
 
 def _show_history(console: Console, found: History) -> None:
