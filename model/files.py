@@ -1,5 +1,6 @@
 """Folders and files that appear whole or not at all, and their hashes."""
 
+import errno
 import fcntl
 import glob
 import hashlib
@@ -15,6 +16,7 @@ from typing import Any
 from model.errors import BadInput
 
 _CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 CHUNK = 1 << 20  # bytes read at a time: large enough for the disk, small enough for flat memory
 
 
@@ -23,6 +25,9 @@ def staging_folder(beside: Path) -> Iterator[Path]:
     """A hidden, empty folder next to `beside`, to be filled and then published; gone when the block ends.
 
     What a process that was killed left of such a folder is swept away.
+
+    Raises:
+        OSError: the disk is full; the message names the place, whatever the library that wrote has said.
     """
     beside.parent.mkdir(parents=True, exist_ok=True)
     for stale in beside.parent.glob(f".{glob.escape(beside.name)}.partial-*"):
@@ -32,6 +37,11 @@ def staging_folder(beside: Path) -> Iterator[Path]:
     staging.chmod(0o755)  # mkdtemp makes it private; what is published is read by other users too
     try:
         yield staging
+    except OSError as error:
+        if error.errno in _DISK_FULL:
+            what = f"{os.strerror(error.errno)}; free some space or take another place, nothing was left here"
+            raise OSError(error.errno, what, str(beside.parent.resolve())) from error
+        raise
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 

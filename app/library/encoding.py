@@ -22,6 +22,7 @@ _MARKS = (
 # A GB18030 text that is valid UTF-8 by chance is rare even for one line; a UTF-8 file with broken lines is not.
 _MOSTLY = 0.5
 _SAMPLE_BYTES = 1 << 18
+_ENOUGH_BYTES = 64 << 20  # to tell broken lines of a text from what is no text at all
 # They make up a good part of any running text. Most of what one Chinese code page writes can also be read by another,
 # as characters that nobody uses.
 _COMMON = frozenset(
@@ -122,11 +123,14 @@ def _commonness(sample: bytes, encoding: str) -> float:
 
 
 def _share_of_lines(open_file: Opener, encoding: str) -> float:
-    """Of the lines that are not plain ASCII, the share that `encoding` reads; of long ones, the beginning tells."""
-    good = total = 0
+    """Of the lines that are not plain ASCII, the share that `encoding` reads; of long ones, and long files, the
+    beginning tells.
+    """
+    good = total = seen = 0
     begins = True
     with open_file() as stream:
-        while line := stream.readline(CHUNK):
+        while seen < _ENOUGH_BYTES and (line := stream.readline(CHUNK)):
+            seen += len(line)
             if begins and not line.isascii():
                 total += 1
                 good += _reads(line, encoding)

@@ -107,7 +107,8 @@ def csv_rows(lines: Iterable[str], *, delimiter: str) -> Iterator[Row | Broken]:
         except StopIteration:
             return
         except csv.Error as error:
-            reason = str(error)
+            too_long = max(map(len, feed.taken)) >= csv.field_size_limit()
+            reason = f"a cell of more than {csv.field_size_limit():,} characters" if too_long else str(error)
         else:
             width = width or len(cells)
             runaway = feed.cut_short or (len(feed.taken) > 1 and not _strictly_csv(feed.taken, delimiter))

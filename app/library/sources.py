@@ -1,5 +1,6 @@
 """Data files as streams of bytes, wherever they lie: on their own, in .gz or .xz, or in a .zip."""
 
+import codecs
 import gzip
 import hashlib
 import io
@@ -25,8 +26,11 @@ TEXT_SUFFIXES = (".txt",)
 # patience will mind, was made to do harm.
 MAX_RATIO = 200
 HARMLESS_BYTES = 256 << 20
+LOOKED_AT = 16 << 20  # bytes of each file, before any is read whole; no table is one line until there
 IN_MEMORY = 16 << 20  # bytes; what is larger is unpacked to a temporary file, where a reader must go to and fro
 
+_BINARY = (b"PK\x03\x04", b"PAR1")  # of workbooks and Parquet
+_JSON = (b"[", b"{")
 _Stamp = tuple[str, int, int, int]
 
 
@@ -68,7 +72,7 @@ def find_sources(paths: list[Path], *, on_skipped: Callable[[str], None] = lambd
     A folder counts as one file where its sub-folders hold texts (`label/*.txt`).
 
     Raises:
-        BadInput: a path is another folder, an archive can't be read, or has no data file in it.
+        BadInput: a path is another folder, an archive can't be read, or has no data file in it, or a file is absurd.
     """
     found: list[Source] = []
     for path in paths:
@@ -80,7 +84,29 @@ def find_sources(paths: list[Path], *, on_skipped: Callable[[str], None] = lambd
         if not path.exists():
             raise BadInput(f"{path} does not exist; check the name")
         found += _members(path, on_skipped) if path.suffix.lower() == ".zip" else [Source(path)]
+    for source in found:
+        if source.path.is_file():
+            _check_beginning(source)
     return found
+
+
+def _check_beginning(source: Source) -> None:
+    """Refuse a huge file without lines at once, not after hours of reading.
+
+    Raises:
+        BadInput: it is neither a table nor JSON, and one line goes on and on.
+    """
+    with source.open() as stream:
+        head = stream.read(LOOKED_AT)
+    may_be_one_line = head.startswith(_BINARY) or head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(_JSON)
+    if len(head) < LOOKED_AT or may_be_one_line:
+        return
+    line_ends = max(head.rfind(b"\n"), head.rfind(b"\r"))
+    if line_ends < LOOKED_AT // 2:
+        raise BadInput(
+            f"{source.name} goes on for {LOOKED_AT >> 21} MiB without a line break, so it holds no texts: "
+            "is it the right file? If so, break its lines first"
+        )
 
 
 def folder_texts(folder: Path) -> list[Path]:
@@ -149,14 +175,19 @@ def open_seekable(source: Source, on_read: Callable[[int], None] = lambda _: Non
         yield cast("IO[bytes]", seekable)
 
 
-def check_size(unpacked: int, packed: int, name: str) -> None:
-    """Stop before more is unpacked than any honest archive holds; both sizes in bytes.
+def check_size(
+    unpacked: int, packed: int, name: str, *, max_ratio: int = MAX_RATIO, harmless: int | None = None
+) -> None:
+    """Stop before more is unpacked than any honest archive holds; sizes in bytes, `harmless` ones always pass.
 
     Raises:
         BadInput: `unpacked` is absurd.
     """
-    if unpacked > HARMLESS_BYTES and unpacked > MAX_RATIO * packed:
-        raise BadInput(f"{name} unpacks to more than {MAX_RATIO} times its size; unpack it yourself if you trust it")
+    if unpacked > (HARMLESS_BYTES if harmless is None else harmless) and unpacked > max_ratio * packed:
+        raise BadInput(
+            f"{name} unpacks to more than {max_ratio} times its size; "
+            "if you trust it, unpack it yourself, or save it as CSV"
+        )
 
 
 def _members(path: Path, on_skipped: Callable[[str], None]) -> list[Source]:

@@ -18,6 +18,10 @@ from model.errors import BadInput
 from model.files import CHUNK
 from model.types import preview
 
+# Workbooks of texts shrink by 5 to 15 times, and what they hold becomes ten times as much in memory: strings, merges.
+MAX_RATIO = 50
+HARMLESS_BYTES = 32 << 20
+MAX_ROWS = 1 << 20  # of a sheet, in every spreadsheet program; rows that are left out up to a higher one are all made
 MAGIC = b"PK\x03\x04"
 # What comes out of openpyxl and below it when a part of a workbook is broken; XML parsers raise SyntaxError.
 _BROKEN_WORKBOOK = (
@@ -52,7 +56,8 @@ def open_workbook(file: IO[bytes], *, name: str, sheet: str | None) -> Iterator[
     """
     try:
         with zipfile.ZipFile(file) as parts:
-            check_size(sum(part.file_size for part in parts.infolist()), file.seek(0, 2), name)
+            unpacked = sum(part.file_size for part in parts.infolist())
+            check_size(unpacked, file.seek(0, 2), name, max_ratio=MAX_RATIO, harmless=HARMLESS_BYTES)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         there = {worksheet.title: worksheet for worksheet in book.worksheets}
     except _BROKEN_WORKBOOK as error:
@@ -88,6 +93,8 @@ class _Marks:
             case "c":
                 # a formula whose value is an empty text has no characters, and says that it is a text
                 self._place, self._formula, self._value = attributes.get("r", ""), False, attributes.get("t") == "str"
+            case "row" if int(attributes.get("r", 1)) > MAX_ROWS:
+                raise ValueError(f"row {attributes['r']} is beyond {MAX_ROWS:,}, the last one of a sheet")
             case "f":
                 self._formula = True
             case "v":

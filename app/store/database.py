@@ -16,6 +16,15 @@ from app.settings import Settings
 from model.errors import BadInput, DatabaseUnavailable, MissingExtra
 
 BUSY_TIMEOUT = 60_000  # milliseconds a SQLite writer waits for another one: a large import takes its time
+# What a connection to PostgreSQL is opened with, unless the URL says otherwise: a dead host is told in seconds, where
+# libpq would wait for minutes, or for ever when it dies in the middle of a statement.
+PATIENCE = {
+    "connect_timeout": 10,  # seconds, and for each address that the host has
+    "keepalives_idle": 30,  # seconds
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,  # milliseconds
+}
 CACHE_KIB = 32 * 1024  # of page cache for each of SQLite's databases, the temporary one too; more is no faster
 MIGRATION_LOCK = 0x77656E6C6569  # "wenlei": PostgreSQL's advisory lock, so that two servers don't migrate at once
 _MIGRATIONS = Path(__file__).with_name("migrations")
@@ -70,8 +79,9 @@ def connect(engine: sa.Engine) -> Iterator[sa.Connection]:
             yield connection
     except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the latter from where we call the driver itself
         place = engine.url.render_as_string(hide_password=True)
-        cause = _cause(error.orig if isinstance(error, DBAPIError) else error)
-        raise DatabaseUnavailable(f"database {place}: {cause}; check WENLEI_DATABASE_URL") from error
+        raised = error.orig if isinstance(error, DBAPIError) else error
+        cause = _cause(raised)
+        raise DatabaseUnavailable(f"database {place}: {cause}; {_way_out(engine, raised, cause)}") from error
 
 
 @contextmanager
@@ -97,7 +107,7 @@ def _engine(url: str, *, make_folder: bool = True) -> sa.Engine:
         parsed = sa.make_url(url)
         if parsed.get_backend_name() not in ("sqlite", "postgresql"):
             raise BadInput(f"database {parsed.get_backend_name()} is not supported; WENLEI_DATABASE_URL takes {_URLS}")
-        engine = sa.create_engine(parsed, hide_parameters=True)
+        engine = sa.create_engine(parsed, hide_parameters=True, **_options(parsed))
     except (ArgumentError, NoSuchModuleError, ValueError):  # ValueError: the port is no number
         raise BadInput(f"WENLEI_DATABASE_URL can't be understood; it takes {_URLS}") from None
     except ModuleNotFoundError as error:
@@ -112,6 +122,14 @@ def _engine(url: str, *, make_folder: bool = True) -> sa.Engine:
         sa.event.listen(engine, "connect", _configure_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _options(url: sa.URL) -> dict[str, Any]:
+    if url.get_backend_name() != "postgresql":
+        return {}
+    patience = {name: value for name, value in PATIENCE.items() if name not in url.query}
+    # a server that was away for a minute is found again: what waits in the pool is tried before it is used
+    return {"connect_args": patience, "pool_pre_ping": True}
 
 
 _URLS = "sqlite:///path/wenlei.db or postgresql://user:password@host/name"
@@ -138,6 +156,20 @@ def _cause(error: BaseException | None) -> str:
     """What went wrong, without the details that PostgreSQL adds, for they quote the data."""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     return str(primary or error).strip()
+
+
+def _way_out(engine: sa.Engine, error: BaseException | None, cause: str) -> str:
+    """What to do about it."""
+    if getattr(error, "sqlstate", None) == _DISK_FULL or cause in _SQLITE_DISK_FULL:
+        return "look at its disk, free some space and run it again, nothing was changed"
+    if engine.dialect.name == "postgresql" and isinstance(error, engine.dialect.loaded_dbapi.OperationalError):
+        return "run it again when the database is back; if that lasts, check WENLEI_DATABASE_URL"
+    return "check WENLEI_DATABASE_URL"
+
+
+_DISK_FULL = "53100"  # PostgreSQL's code
+# SQLite calls most failures to write by the second name, a file that may grow no further among them.
+_SQLITE_DISK_FULL = ("database or disk is full", "disk I/O error")
 
 
 def _is_current(connection: sa.Connection) -> bool:

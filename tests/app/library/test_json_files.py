@@ -8,6 +8,7 @@ import pytest
 from workshop import Workshop
 
 from app.library.formats import Format
+from app.library.json_files import MAX_OBJECT_BYTES
 from app.library.sources import Source
 from app.library.tables import Reading, open_tables
 from model.errors import BadInput
@@ -39,6 +40,7 @@ def test_the_list_of_objects_is_found(tmp_path: Path, document: object, indent: 
         ('{"a": [\n1]}', "no list of objects"),
         ('{"甲": [{"text": "好"}],\n"乙": [{"text": "坏"}]}', r"2 lists of objects \(甲, 乙\)"),
         ("[\n1, 2]", "no JSON object in its first lines"),
+        (json.dumps({str(n): [{}] for n in range(99)}), r"10 or more lists of objects \(0, 1, 2"),
     ],
 )
 def test_a_document_without_one_list_of_objects_is_refused(tmp_path: Path, content: str, message: str) -> None:
@@ -72,6 +74,15 @@ def test_a_document_that_breaks_off_takes_the_whole_import_back(workshop: Worksh
     with pytest.raises(BadInput, match="not JSON after object 30000"):
         workshop.load(workshop.write("a.json", f"[{rows}"))
     assert not (workshop.home / "rejects").exists()
+
+
+def test_what_stands_around_the_list_may_be_long(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    document = {"版本": {"作者": "标注员甲"}, "标识": ["甲" * 20] * 100_000, "data": REVIEWS}
+    path.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+    assert path.stat().st_size > MAX_OBJECT_BYTES
+    with open_tables(Source(path), Reading()) as (table,):
+        assert [row.cells for row in table.rows] == REVIEWS
 
 
 def test_a_large_document_is_read_in_flat_memory(tmp_path: Path) -> None:
