@@ -78,10 +78,17 @@ def _undone(
 ) -> TaxonomyChange:
     if version is None:
         if not in_force:
-            raise BadTaxonomy("there is no change of the taxonomy to undo; see wenlei taxonomy versions")
+            raise BadTaxonomy(
+                "there is no change of the taxonomy to undo; to bring back one that was undone, give the version of "
+                "the undo, as wenlei taxonomy versions shows it"
+            )
         version = in_force[-1]
     if not 1 < version <= len(history):
-        raise BadTaxonomy(f"there is no version {version} to undo; versions go from 2 to {len(history)}")
+        raise BadTaxonomy(
+            "version 1 is the taxonomy's first and has nothing before it"
+            if version == 1
+            else f"there is no version {version} to undo; the newest is {len(history)}"
+        )
     change = history[version - 1]
     by = next((later.version for later in history if later.undoes == version), None)
     if by is not None:
@@ -98,9 +105,7 @@ def _meanings(history: Sequence[TaxonomyChange], undone: TaxonomyChange, before:
     if undone.undoes is not None:
         return history[undone.undoes - 1].meanings
     if undone.kind == "rollback":  # what was said since is meant as if it had been said back then
-        until = Translation(
-            [Step(each.version, each.meanings, each.base, each.undoes) for each in history[: before.version]]
-        )
+        until = Translation([Step(each.version, each.meanings, each.base) for each in history[1 : before.version]])
         base = undone.base or 1
         return {label: until(canonical_json([label]).decode(), base) for label in undone.taxonomy.labels}
     back: dict[str, tuple[str, ...]] = {}

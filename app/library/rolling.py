@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from app.library.cataloguing import recatalogue
 from app.library.labelling import person_name, remark_text
+from app.library.recorded import HASH_START
 from app.library.reverting import as_before, revert
 from app.library.revisions import Revision
 from app.library.taxonomies import samples_restated
@@ -18,6 +19,7 @@ from app.store.libraries import Library, get_library, lock_library, save_library
 from app.store.rollbacks import (
     Rollback,
     events_between,
+    excluded,
     last_event,
     record_rollback,
     rollback_history,
@@ -31,7 +33,7 @@ from model.types import Taxonomy, preview
 
 @dataclass(frozen=True, slots=True)
 class RolledBack:
-    """events: how many do not count any more, or do again; samples: those that they are about.
+    """events: how many do not count any more, or do again. samples: those of which one does so, or has another meaning.
 
     before, after: the taxonomy.
     """
@@ -46,16 +48,14 @@ class RolledBack:
 class _Plan(NamedTuple):
     rolled_back: RolledBack
     revision: Revision
-    after: int
-    until: int
-    undoes: int | None
+    rollback: Rollback
     samples: list[str]
 
 
 def preview_rollback(engine: sa.Engine, library: str, snapshot: str | None) -> RolledBack:
     """What rolling back to `snapshot` would touch; with None, what undoing the last rollback would.
 
-    snapshot: the first digits of the hash of one that was frozen from the library.
+    snapshot: the first 4 or more digits of the hash of one that was frozen from the library.
 
     Raises:
         UnknownLibrary: there is no such library. BadSnapshot: it has no such snapshot, or several. BadInput: there is
@@ -84,44 +84,51 @@ def roll_back(
         lock_library(connection, library)
         known = get_library(connection, library)
         plan = _plan(connection, known, snapshot)
-        restated = samples_restated(connection, known, plan.revision)
         changed = _save(connection, known, plan.revision, actor=actor, note=said)
-        record_rollback(
-            connection,
-            known.id,
-            snapshot=plan.rolled_back.snapshot,
-            after=plan.after,
-            until=plan.until,
-            taxonomy_version=changed.version,
-            actor=actor,
-            note=said,
-            undoes=plan.undoes,
-        )
-        action = "library.rollback" if plan.undoes is None else "library.rollback.undo"
+        rollback = plan.rollback._replace(taxonomy_version=changed.version, actor=actor, note=said)
+        record_rollback(connection, known.id, rollback)
+        action = "library.rollback" if rollback.undoes is None else "library.rollback.undo"
         record(connection, actor=actor, action=action, target=library, snapshot=plan.rolled_back.snapshot)
-        touched = {*plan.samples, *restated, *conflicting_samples(connection, known.id)}
+        touched = {*plan.samples, *conflicting_samples(connection, known.id)}
         recatalogue(connection, changed, sorted(touched), on_samples=on_samples)
     return plan.rolled_back
 
 
 def _plan(connection: sa.Connection, library: Library, snapshot: str | None) -> _Plan:
-    known = library.definition
+    known, history = library.definition, rollback_history(connection, library.id)
     if snapshot is None:
-        gone = _last_rollback(connection, library)
+        gone = _last_rollback(library, history)
         revision = revert(taxonomy_history(connection, library.id), gone.taxonomy_version, known, rollback=True)
-        hash_, after, until, undoes = gone.snapshot, gone.after, gone.until, gone.id
-        events, samples = events_between(connection, library.id, after, until, counting_only=False)
+        rollback = gone._replace(id=_next(history), undoes=gone.id)
     else:
         moment = _moment(connection, library, snapshot)
         version = moment.taxonomy_version or 1
         before = taxonomy_history(connection, library.id)[version - 1]
         revision = Revision("rollback", {"snapshot": moment.hash}, as_before(known, before), base=version)
-        hash_, after, until, undoes = moment.hash, moment.last_event or 0, last_event(connection), None
-        events, samples = events_between(connection, library.id, after, until)
-        if not events and revision.definition == known:
-            raise BadInput(f"library {known.name!r} is as it was in snapshot {hash_}; there is nothing to roll back")
-    done = RolledBack(hash_, events, len(samples), known.taxonomy, revision.definition.taxonomy)
-    return _Plan(done, revision, after, until, undoes, samples)
+        rollback = Rollback(
+            id=_next(history),
+            snapshot=moment.hash,
+            after=moment.last_event or 0,
+            until=last_event(connection),
+            base=moment.last_rollback or 0,
+            taxonomy_version=0,  # it is yet to be made
+            undoes=None,
+            actor="",
+            created_at="",
+            note=None,
+        )
+    events, samples = events_between(connection, library.id, excluded(history), excluded([*history, rollback]))
+    touched = sorted({*samples, *samples_restated(connection, library, revision)})
+    if snapshot is not None and not touched and revision.definition == known:
+        raise BadInput(
+            f"library {known.name!r} is as it was in snapshot {rollback.snapshot}; there is nothing to roll back"
+        )
+    done = RolledBack(rollback.snapshot, events, len(touched), known.taxonomy, revision.definition.taxonomy)
+    return _Plan(done, revision, rollback, touched)
+
+
+def _next(history: list[Rollback]) -> int:
+    return history[-1].id + 1 if history else 1
 
 
 def _save(connection: sa.Connection, known: Library, revision: Revision, *, actor: str, note: str | None) -> Library:
@@ -142,6 +149,8 @@ def _save(connection: sa.Connection, known: Library, revision: Revision, *, acto
 def _moment(connection: sa.Connection, library: Library, start: str) -> Frozen:
     """The last time that the snapshot was frozen; what was said before it is kept."""
     name = library.definition.name
+    if not HASH_START.fullmatch(start):
+        raise BadSnapshot(f"{start!r} is not a hash (4 to 32 of its digits); see wenlei library snapshots")
     found = moments(connection, library.id, start)
     hashes = sorted({moment.hash for moment in found})
     if len(hashes) != 1:
@@ -155,8 +164,8 @@ def _moment(connection: sa.Connection, library: Library, start: str) -> Frozen:
     return found[-1]
 
 
-def _last_rollback(connection: sa.Connection, library: Library) -> Rollback:
-    standing = standing_rollbacks(rollback_history(connection, library.id))
+def _last_rollback(library: Library, history: list[Rollback]) -> Rollback:
+    standing = standing_rollbacks(history)
     if not standing:
         raise BadInput(f"library {library.definition.name!r} has no rollback to undo")
     return standing[-1]

@@ -14,7 +14,7 @@ from app.library.near import NearSettings, near_groups
 from app.library.splits import SPLITS, UNPROTECTED, Splitter
 from app.store.database import connect, reading, writing
 from app.store.libraries import Library, get_library, nobody_writing
-from app.store.rollbacks import last_event
+from app.store.rollbacks import last_event, last_rollback
 from app.store.samples import StoredSample, labelled_samples
 from app.store.snapshots import last_snapshot, record_snapshot
 from model.errors import BadSnapshot
@@ -62,6 +62,7 @@ def freeze(
         with reading(connection):
             with nobody_writing(engine, library):
                 source, newest = get_library(connection, library), last_event(connection)
+            rolled = last_rollback(connection, source.id)
             rows = _LabelledRows(connection, source, conflicts=conflicts, on_samples=on_samples)
             splits = rows.splits(splitter, near)
             try:
@@ -83,6 +84,7 @@ def freeze(
                 parameters=parameters,
                 last_event=newest,
                 taxonomy_version=source.version,
+                last_rollback=rolled,
             )
     return Frozen(snapshot=snapshot, conflicts=rows.conflicting)
 

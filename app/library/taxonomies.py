@@ -97,7 +97,7 @@ def preview_change(engine: sa.Engine, library: str, change: Change) -> Touched:
 def samples_restated(connection: sa.Connection, library: Library, revision: Revision) -> list[str]:
     """The ids, sorted, of the samples of which an event means something else after `revision`."""
     old = load_translation(connection, library.id)
-    step = Step(library.version + 1, revision.meanings, revision.base, revision.undoes)
+    step = Step(library.version + 1, revision.meanings, revision.base)
     new = Translation([*old.steps, step])
     stated = [said for said in label_lists(connection, library.id) if old(*said) != new(*said)]
     return samples_stating(connection, library.id, stated)

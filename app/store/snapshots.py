@@ -41,16 +41,17 @@ def recorded_snapshots(connection: sa.Connection, library: str | None = None) ->
 
 
 class Frozen(NamedTuple):
-    """The moment at which a snapshot was frozen. last_event, taxonomy_version: None before they were recorded."""
+    """The moment at which a snapshot was frozen: the last that it could see. All None before they were recorded."""
 
     hash: str
     last_event: int | None
     taxonomy_version: int | None
+    last_rollback: int | None
 
 
 def moments(connection: sa.Connection, library_id: int, start: str) -> list[Frozen]:
     """When the snapshots were frozen from the library whose hashes begin with `start`, oldest first."""
-    columns = (snapshots.c.hash, snapshots.c.last_event, snapshots.c.taxonomy_version)
+    columns = [snapshots.c[name] for name in Frozen._fields]
     query = sa.select(*columns).where(snapshots.c.library_id == library_id, snapshots.c.hash.startswith(start))
     return [Frozen(*row) for row in connection.execute(query.order_by(snapshots.c.id))]
 
@@ -69,8 +70,9 @@ def record_snapshot(
     parameters: dict[str, Any],
     last_event: int,
     taxonomy_version: int,
+    last_rollback: int,
 ) -> None:
-    """Remember that `snapshot` was frozen from the library, in which version of its taxonomy and after which event."""
+    """Remember that `snapshot` was frozen from the library, in which version of its taxonomy and after what."""
     connection.execute(
         sa.insert(snapshots).values(
             library_id=library_id,
@@ -81,5 +83,6 @@ def record_snapshot(
             created_at=now(),
             last_event=last_event,
             taxonomy_version=taxonomy_version,
+            last_rollback=last_rollback,
         )
     )

@@ -110,12 +110,13 @@ snapshots = sa.Table(
     sa.Column("path", sa.Text, nullable=False),
     sa.Column("parameters", sa.Text, nullable=False),
     sa.Column("created_at", sa.Text, nullable=False),
-    # the last label event that it could see, and the version of the taxonomy
+    # the last label event and the last rollback that it could see, and the version of the taxonomy
     sa.Column("last_event", RowNumber),
     sa.Column("taxonomy_version", sa.Integer),
+    sa.Column("last_rollback", sa.Integer),
 )
 
-# Append-only: the label events after `after` up to `until` do not count any more, unless the rollback is undone.
+# Append-only: of the label events up to `until`, those count that did after event `after` and rollback `base`.
 rollbacks = sa.Table(
     "rollbacks",
     metadata,
@@ -124,6 +125,7 @@ rollbacks = sa.Table(
     sa.Column("snapshot", sa.String(32), nullable=False),
     sa.Column("after", RowNumber, nullable=False),
     sa.Column("until", RowNumber, nullable=False),
+    sa.Column("base", sa.Integer, nullable=False),  # 0 for none
     sa.Column("taxonomy_version", sa.Integer, nullable=False),  # that it made
     sa.Column("undoes", sa.Integer),
     sa.Column("actor", sa.Text, nullable=False),

@@ -1,7 +1,7 @@
 """Versions of taxonomies: every change on record, and what labels of earlier versions mean in the newest one."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -66,7 +66,6 @@ class Step(NamedTuple):
     version: int
     meanings: Meanings
     base: int | None = None
-    undoes: int | None = None
 
 
 class Translation:
@@ -75,18 +74,13 @@ class Translation:
     steps: of all versions after the first, oldest first. changes_labels: whether a label ever changed its meaning.
     """
 
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = tuple(steps)
-        self._by_version = {step.version: step for step in steps}
-        self.latest = max(self._by_version, default=1)
-        void: set[int | None] = set()  # what was taken back, unless that was taken back: so the newest come first
-        for step in reversed(steps):
-            if step.version not in void:
-                void.add(step.undoes)
-        # where the labels of a version go next, unless a later change took back what followed it
-        self._jumps = {step.base: step.version for step in steps if step.base is not None and step.version not in void}
         self.changes_labels = any(step.meanings or step.base for step in steps)
+        self._latest = steps[-1].version if steps else 1
+        self._by_version = {step.version: step for step in steps}
         self._read = lru_cache(DISTINCT_LABELS_REMEMBERED)(self._translate)
+        self._changes = lru_cache(len(steps) + 1)(self._changes_since)
 
     def __call__(self, stored: str, version: int) -> tuple[str, ...]:
         """The labels, sorted, that the JSON list `stored` of that version stands for; maybe none."""
@@ -94,23 +88,34 @@ class Translation:
 
     def _translate(self, stored: str, version: int) -> tuple[str, ...]:
         labels: tuple[str, ...] = tuple(json.loads(stored))
-        while version < self.latest:
-            if version in self._jumps:
-                version = self._jumps[version]
-                continue
-            version += 1
-            if meanings := self._by_version[version].meanings:
-                labels = tuple(sorted({new for label in labels for new in meanings.get(label, (label,))}))
+        for meanings in self._changes(version):
+            labels = tuple(sorted({new for label in labels for new in meanings.get(label, (label,))}))
         return labels
+
+    def _changes_since(self, version: int) -> list[Meanings]:
+        """What became of labels of that version, one change after another, oldest first.
+
+        A version that goes back to a base continues what the labels meant there; what came between does not count.
+        """
+        changes: list[Meanings] = []
+        reached = self._latest
+        while reached > version:
+            step = self._by_version[reached]
+            if step.base is not None and step.base >= version:
+                reached = step.base
+                continue
+            changes.append(step.meanings)
+            reached -= 1
+        return [meanings for meanings in reversed(changes) if meanings]
 
 
 def load_translation(connection: sa.Connection, library_id: int) -> Translation:
     """What the library's labels of all versions mean in its newest one."""
-    columns = (taxonomy_changes.c[name] for name in ("version", "meanings", "base", "undoes"))
+    columns = (taxonomy_changes.c[name] for name in ("version", "meanings", "base"))
     query = sa.select(*columns).where(taxonomy_changes.c.library_id == library_id, taxonomy_changes.c.version > 1)
     return Translation(
         [
-            Step(row.version, read_meanings(row.meanings), row.base, row.undoes)
+            Step(row.version, read_meanings(row.meanings), row.base)
             for row in connection.execute(query.order_by(taxonomy_changes.c.version))
         ]
     )

@@ -44,7 +44,7 @@ def test_references_that_mean_nothing_or_too_much_are_refused(workshop: Workshop
     with workshop.engine.begin() as connection:
         for number in "01":
             twin = replace(frozen, hash=f"abcd{number * 28}", path=frozen.path / number)
-            record_snapshot(connection, 1, twin, parameters={}, last_event=0, taxonomy_version=1)
+            record_snapshot(connection, 1, twin, parameters={}, last_event=0, taxonomy_version=1, last_rollback=0)
     for reference, message in (
         ("nowhere", "neither a folder nor a hash"),
         ("abc", "neither a folder nor a hash"),

@@ -50,7 +50,7 @@ def test_imports_words_undos_and_changes_of_classes_are_rolled_back_and_the_snap
     events, lived = reviews.count(label_events), hash_of(reviews)
     assert preview_rollback(reviews.engine, "default", frozen[:6]).events == 6
     done = back(reviews, frozen[:6])
-    assert (done.events, done.samples, done.after.labels) == (6, 4, ("中评", "好评", "差评"))
+    assert (done.events, done.samples, done.after.labels) == (6, 5, ("中评", "好评", "差评"))
     assert hash_of(reviews) == frozen
     assert reviews.count(label_events) == events
     again = back(reviews, None)
@@ -121,8 +121,9 @@ def test_what_can_not_be_rolled_back_is_refused_and_changes_nothing(reviews: Wor
         back(reviews, "ffff")
     say(reviews, "房间大", "差评")
     hash_of(reviews)
-    with pytest.raises(BadSnapshot, match="begins several snapshots"):
-        back(reviews, "")
+    for no_hash in ("", "abc", "很好", frozen.upper() + "0"):
+        with pytest.raises(BadSnapshot, match="is not a hash"):
+            back(reviews, no_hash)
     with reviews.engine.begin() as connection:
         connection.execute(snapshots.update().values(last_event=None))
     with pytest.raises(BadSnapshot, match="frozen by an earlier wenlei"):

@@ -174,7 +174,7 @@ def test_rows_of_a_snapshot_that_part_near_copies_or_carry_wrong_ids_are_found(f
     ordered = sorted(rows, key=lambda sample: sample.id)
     snapshot = write_snapshot(ordered, taxonomy=taxonomy, normaliser=Normaliser(), folder=filled.home / "s")
     with filled.engine.begin() as connection:
-        record_snapshot(connection, 1, snapshot, parameters={}, last_event=0, taxonomy_version=1)
+        record_snapshot(connection, 1, snapshot, parameters={}, last_event=0, taxonomy_version=1, last_rollback=0)
     place = f"library default, snapshot {snapshot.hash}, sample"
     copies = sorted(rows[:2], key=lambda sample: sample.id)
     assert problems(filled) == [
