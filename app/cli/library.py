@@ -7,7 +7,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from app.cli import library_duplicates, library_import, library_labels, library_list, library_rollback, library_snapshots
+from app.cli import (
+    library_duplicates,
+    library_import,
+    library_labels,
+    library_list,
+    library_rollback,
+    library_samples,
+    library_snapshots,
+)
 from app.library.snapshots import Conflicts, Frozen, freeze, gaps
 from app.library.splits import SPLITS, Splitter
 from app.settings import load_settings
@@ -79,6 +87,7 @@ app.command("diff")(library_snapshots.diff)
 app.command("export")(library_snapshots.export)
 app.command("verify")(library_snapshots.verify)
 app.command("list")(library_list.list_libraries)
+app.command("samples")(library_samples.list_samples)
 app.command("reindex")(library_snapshots.reindex)
 app.command("rollback")(library_rollback.rollback)
 app.command("label")(library_labels.label)

@@ -46,6 +46,8 @@ def add_imported(connection: sa.Connection, library: Library) -> None:
     last = _last_number(connection)
     connection.execute(sa.insert(catalogue).from_select(_COLUMNS, rows))
     _index(connection, after=last)
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("ANALYZE catalogue")  # else lists are sorted, rather than read in order
 
 
 def to_settle(connection: sa.Connection, library: Library, *, after: int) -> list[str]:

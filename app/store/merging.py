@@ -22,6 +22,8 @@ _EVENT_COLUMNS = (
     *("library_id", "sample_id", "labels", "actor_kind", "actor", "source_id", "line", "created_at"),
     "taxonomy_version",
 )
+# PostgreSQL sorts new terms in memory before they enter the search index; in small portions that takes far longer.
+_BULK_SETTINGS = ("gin_pending_list_limit = '128MB'", "work_mem = '256MB'", "maintenance_work_mem = '256MB'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class _Merge:
     def run(self, files: Iterable[SourceFile]) -> int:
         if self._connection.dialect.name == "postgresql":
             self._connection.exec_driver_sql("ANALYZE staged_rows")  # temporary tables have no statistics otherwise
+            for setting in _BULK_SETTINGS:
+                self._connection.exec_driver_sql(f"SET LOCAL {setting}")
         self._translated = self._stage_meanings()
         self._record_sources(files)
         added = self._add_samples()
@@ -54,6 +58,8 @@ class _Merge:
         if self._staging.persons:
             self._add_words_of_persons()
         if self._connection.dialect.name == "postgresql" and added:
+            # else every search would read through what waits for its place in the index
+            self._connection.exec_driver_sql("SELECT gin_clean_pending_list('samples_bigrams')")
             self._connection.exec_driver_sql("ANALYZE samples")
             self._connection.exec_driver_sql("ANALYZE label_events")
         return added
