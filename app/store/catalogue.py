@@ -51,16 +51,18 @@ def add_imported(connection: sa.Connection, library: Library) -> None:
 
 
 def to_settle(connection: sa.Connection, library: Library, *, after: int) -> list[str]:
-    """The samples whose labels it takes thought to tell after a merge: they have events beyond number `after`, and had
-    others before or have several. Sorted.
+    """The samples whose labels it takes thought to tell after a merge, sorted: those with an event beyond number `after`
+    that is not the one their row comes from, for they had others before or have several.
     """
-    said = _events_of_staged(library).subquery("said")
+    # with the plus, the events beyond the number are read, and not all that the library has
+    of_library = sa.literal_column("+label_events.library_id") == library.id
     query = (
-        sa.select(said.c.sample_id)
-        .join(catalogue, (catalogue.c.library_id == library.id) & (catalogue.c.sample_id == said.c.sample_id))
-        .where(said.c.newest > after, (said.c.events > 1) | catalogue.c.event.is_(None))
+        sa.select(label_events.c.sample_id)
+        .join(catalogue, (catalogue.c.library_id == library.id) & (catalogue.c.sample_id == label_events.c.sample_id))
+        .where(label_events.c.id > after, of_library, catalogue.c.event.is_distinct_from(label_events.c.id))
+        .distinct()
     )
-    return list(connection.scalars(query.order_by(said.c.sample_id)))
+    return list(connection.scalars(query.order_by(label_events.c.sample_id)))
 
 
 def update_rows(connection: sa.Connection, library_id: int, rows: Sequence[CatalogueRow]) -> None:
@@ -131,13 +133,12 @@ _COLUMNS = ("library_id", "sample_id", "labels", "conflict", "event")
 
 
 def _events_of_staged(library: Library) -> sa.Select[Any]:
-    """The samples that are staged, with how many events each has, the newest's number, and the only one's labels."""
+    """The samples that are staged, with how many events each has, and the only one's number and labels."""
     return (
         sa.select(
             label_events.c.sample_id,
             sa.func.count().label("events"),
             sa.func.min(label_events.c.id).label("event"),
-            sa.func.max(label_events.c.id).label("newest"),
             sa.func.min(label_events.c.labels).label("labels"),
         )
         .where(

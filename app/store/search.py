@@ -76,7 +76,7 @@ def _look_through(
 _STRETCH = {
     ("sqlite", SortKey.ARRIVAL): 1_000,
     ("sqlite", SortKey.LABELS): 1_000,
-    ("sqlite", SortKey.ID): 4_000,
+    ("sqlite", SortKey.ID): 2_000,
     ("postgresql", SortKey.ARRIVAL): 4_000,
     ("postgresql", SortKey.LABELS): 4_000,
     ("postgresql", SortKey.ID): 4_000,
