@@ -51,8 +51,8 @@ def add_imported(connection: sa.Connection, library: Library) -> None:
 
 
 def to_settle(connection: sa.Connection, library: Library, *, after: int) -> list[str]:
-    """The samples whose labels it takes thought to tell after a merge, sorted: those with an event beyond number `after`
-    that is not the one their row comes from, for they had others before or have several.
+    """The samples whose labels it takes thought to tell after a merge, sorted: those with an event beyond number
+    `after` that is not the one their row comes from, for they had others before or have several.
     """
     # with the plus, the events beyond the number are read, and not all that the library has
     of_library = sa.literal_column("+label_events.library_id") == library.id
