@@ -169,3 +169,4 @@ def test_an_import_killed_at_any_moment_ends_as_an_undisturbed_one(call: Call, h
     assert again["read"] == again["added"] + again["duplicates"] == 20_000
     assert call("snapshot", "--library", "killed")["snapshot"] == undisturbed
     assert call(*arguments, "--library", "killed")["added"] == 0
+    assert call("verify")["clean"]
