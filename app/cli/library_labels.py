@@ -17,6 +17,7 @@ from app.library.shapes.labels import (
     spoken_shape,
     undone_shape,
 )
+from app.people.accounts import check_person
 from app.settings import load_settings
 from app.store.database import open_database
 from app.store.events import RecordedEvent
@@ -27,7 +28,7 @@ SampleName = Annotated[
     str, typer.Argument(help="样本编号或其开头；加 --text 则为文本 | id of the sample, or its beginning")
 ]
 IsText = Annotated[bool, typer.Option("--text", help="SAMPLE 是文本本身 | SAMPLE is the text itself")]
-Person = Annotated[str, typer.Option(help="标注人 | who says so")]
+Person = Annotated[str, typer.Option(help="标注人：wenlei 用户 | who says so: a user, see wenlei user create")]
 Note = Annotated[str | None, typer.Option(help="备注 | a note")]
 
 
@@ -49,7 +50,7 @@ def label(
             sample=sample,
             is_text=is_text,
             labels=labels,
-            by=by,
+            by=check_person(engine, by),
             confidence=confidence,
             note=note,
         )
@@ -64,7 +65,7 @@ def undo(
 ) -> None:
     """撤销一个事件；撤销“撤销”即恢复 | withdraw an event by another one; undo the undo to bring it back."""
     with open_database(load_settings()) as engine:
-        spoken = undo_event(engine, event, by=by, note=note)
+        spoken = undo_event(engine, event, by=check_person(engine, by), note=note)
     emit(undone_shape(spoken, event), as_json=as_json)
 
 

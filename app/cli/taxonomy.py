@@ -1,58 +1,84 @@
 """`wenlei taxonomy …`: which classes a library has. Changes are previewed, then made as one undoable event."""
 
-import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from app.cli.agreeing import By, Foreseen, LibraryName, Note, Yes, agreed, examples, person
+from app.cli.taxonomy_views import show_classes, show_in_force, show_touched, show_versions
 from app.library.declarations import read_declaration
 from app.library.revisions import add, describe, merge, move, remove, rename, split
+from app.library.shapes.taxonomy import taxonomy_shape, touched_shape, versions_shape
 from app.library.taxonomies import (
     Change,
-    Touched,
     Undo,
     change_taxonomy,
     list_versions,
     preview_change,
     show_taxonomy,
 )
-from app.people.accounts import check_person, who_runs_this
 from app.settings import load_settings
 from app.store.database import open_database
-from app.store.libraries import Library
-from app.store.taxonomies import ClassDetails, TaxonomyChange
-from model.console import JsonFlag, emit, progress, say
+from app.store.taxonomies import ClassDetails
+from model.console import JsonFlag, emit, progress
 from model.errors import BadInput
-from model.types import Choice, Task, preview
+from model.types import Choice, Task
 
-app = typer.Typer(no_args_is_help=True, help="标签体系 | the taxonomy: which classes a library has")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="标签体系 | the taxonomy: which classes a library has",
+    epilog=examples(
+        ("看看有哪些类别 | see the classes", "wenlei taxonomy show"),
+        ("先预览：会涉及多少样本、哪些快照 | look first at what it touches", "wenlei taxonomy rename 差评 不满意"),
+        (
+            "直接生效，并记下由谁 | put it into force, and say who did",
+            "wenlei taxonomy rename 差评 不满意 --yes --by 标注员甲",
+        ),
+        ("两类并作一类 | two classes become one", "wenlei taxonomy merge 好评 中评 --into 不差"),
+        ("一类拆成几类 | one becomes several", "wenlei taxonomy split 不满意 --into 卫生 --into 噪音 --rest 噪音"),
+        (
+            "谁在何时改了什么，再撤销 | who changed what, and take it back",
+            "wenlei taxonomy versions",
+            "wenlei taxonomy undo",
+        ),
+    ),
+)
 
-SHOWN_HASH = 12
-LibraryName = Annotated[str, typer.Option(help="样本库名称 | name of the library")]
-Label = Annotated[str, typer.Argument(help="类别：名称、编码或别名；层级写完整路径 | a class: name, code or alias")]
-By = Annotated[str | None, typer.Option(help="由谁更改（用户名，默认系统用户） | who changes it: a user")]
-Note = Annotated[str | None, typer.Option(help="备注 | a note")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="不再询问，直接生效 | put it into force without asking")]
+Label = Annotated[
+    str, typer.Argument(help="类别：名称、编码或别名；层级写完整路径 | a class: name, code, alias, or whole path")
+]
 Code = Annotated[str | None, typer.Option(help="编码 | its code")]
 Description = Annotated[str | None, typer.Option(help="说明 | what belongs to it")]
 Aliases = Annotated[
     list[str] | None, typer.Option("--alias", help="别名，可多次；导入时按此归类 | another name, that imports may use")
 ]
+NewAliases = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--alias", help="别名，可多次，取代原有别名 | another name; those given take the place of the old ones"
+    ),
+]
 
 
 @app.command()
 def show(library: LibraryName = "default", as_json: JsonFlag = False) -> None:
-    """显示类别、编码、样本数、说明、别名 | show the classes and how many samples carry each."""
+    """列出类别及其样本数、编码、说明、别名 | list the classes, with the samples of each."""
     with open_database(load_settings()) as engine:
         found, counts = show_taxonomy(engine, library)
-    emit(taxonomy_json(found, counts), as_json=as_json, render=lambda console: _render(console, found, counts))
+    emit(taxonomy_shape(found, counts), as_json=as_json, render=lambda console: show_classes(console, found, counts))
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        ("每行一类 | a class a line", "wenlei taxonomy declare classes.txt --library 评论"),
+        (
+            "或 CSV、Excel、JSON 表格；列 columns：名称 name、上级 parent、编码 code、说明 description、别名 aliases",
+            "wenlei taxonomy declare classes.xlsx --library 事件 --choices single,multi",
+        ),
+    )
+)
 def declare(
     file: Annotated[
         Path,
@@ -69,7 +95,7 @@ def declare(
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """声明全部类别；此后导入不再新增类别 | declare all classes; imports add none from then on."""
+    """从文件声明全部类别；此后导入不再新增类别 | declare all classes from a file; imports add none then."""
     declaration = read_declaration(file, task=task, level_sep=level_sep, choices=_choices(choices))
     _change(library, declaration, by=by, note=note, yes=yes, as_json=as_json)
 
@@ -87,7 +113,7 @@ def add_class(
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """新增一个类别 | add a class."""
+    """新增一个类别；可带编码、说明、别名 | add a class."""
     details = ClassDetails(code, description, tuple(alias or ()))
     _change(library, add(label, details, before=before), by=by, note=note, yes=yes, as_json=as_json)
 
@@ -97,14 +123,14 @@ def describe_class(
     label: Label,
     code: Code = None,
     description: Description = None,
-    alias: Aliases = None,
+    alias: NewAliases = None,
     library: LibraryName = "default",
     by: By = None,
     note: Note = None,
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """更改编码、说明、别名；空串表示去掉 | change the code, description or aliases; empty takes it away."""
+    """更改编码、说明、别名；空串即去掉 | change code, description, aliases; empty removes."""
     if (code, description, alias) == (None, None, None):
         raise BadInput("nothing to change; give --code, --description or --alias")
     change = describe(label, code=code, description=description, aliases=alias)
@@ -120,7 +146,7 @@ def remove_class(
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """删除一个类别；其样本变为无标签，待人决定 | remove a class; its samples wait for another label."""
+    """删除一个类别；其样本待人重新标注 | remove a class; its samples wait for a label."""
     _change(library, remove(label), by=by, note=note, yes=yes, as_json=as_json)
 
 
@@ -134,7 +160,7 @@ def rename_class(
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """改名（类别或整个分支）；旧名保留为别名 | rename a class or a branch; the old name stays on as an alias."""
+    """类别或分支改名；旧名成为别名 | rename a class or branch; the old name is an alias then."""
     _change(library, rename(label, to), by=by, note=note, yes=yes, as_json=as_json)
 
 
@@ -148,11 +174,21 @@ def merge_classes(
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """合并类别；旧名保留为别名 | merge classes; the old names stay on as aliases."""
+    """合并类别；旧名成为别名 | merge classes; the old names are aliases then."""
     _change(library, merge(labels, into=into), by=by, note=note, yes=yes, as_json=as_json)
 
 
-@app.command("split")
+@app.command(
+    "split",
+    epilog=examples(
+        ("样本归入其一 | its samples go to one", "wenlei taxonomy split 差评 --into 卫生 --into 噪音 --rest 噪音"),
+        ("样本待人标注 | its samples wait for a label", "wenlei taxonomy split 差评 --into 卫生 --into 噪音"),
+        (
+            "原类别留下，分出一类 | it stays, and one comes of it",
+            "wenlei taxonomy split 差评 --into 差评 --into 噪音 --rest 差评",
+        ),
+    ),
+)
 def split_class(
     label: Label,
     into: Annotated[list[str], typer.Option(help="拆成的类别，给出两次以上 | a class that comes of it; give several")],
@@ -165,7 +201,7 @@ def split_class(
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """拆分一个类别 | split a class into several."""
+    """一个类别拆成几个；样本归入其一或待人标注 | split a class; its samples go to one, or wait."""
     _change(library, split(label, into=into, rest=rest), by=by, note=note, yes=yes, as_json=as_json)
 
 
@@ -181,23 +217,29 @@ def move_class(
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """移动类别或整个分支到另一上级之下 | move a class or a branch under another parent."""
+    """类别或分支移到另一上级之下 | move a class or branch under another parent."""
     _change(library, move(label, under=under), by=by, note=note, yes=yes, as_json=as_json)
 
 
 @app.command()
 def versions(library: LibraryName = "default", as_json: JsonFlag = False) -> None:
-    """标签体系的全部版本 | all versions of the taxonomy: who changed what, when."""
+    """全部版本：谁、何时、改了什么 | all versions: who changed what, when."""
     with open_database(load_settings()) as engine:
         found = list_versions(engine, library)
     emit(
-        {"library": library, "versions": [version_json(version) for version in found]},
+        versions_shape(library, found),
         as_json=as_json,
-        render=lambda console: console.print(_version_table(found)),
+        render=lambda console: show_versions(console, found),
     )
 
 
-@app.command("undo")
+@app.command(
+    "undo",
+    epilog=examples(
+        ("由后往前，一次一个 | from the last to the first", "wenlei taxonomy undo"),
+        ("撤销第 5 版的“撤销”，即恢复 | version 5 was an undo: bring back what it undid", "wenlei taxonomy undo 5"),
+    ),
+)
 def undo_change(
     version: Annotated[
         int | None, typer.Argument(help="要撤销的版本，默认最近一次更改 | the version to undo, by default the last")
@@ -208,83 +250,32 @@ def undo_change(
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """撤销一次更改；撤销“撤销”即恢复 | undo a change; undo the undo to bring it back."""
+    """撤销一次更改；再撤销“撤销”即恢复 | undo a change, or an undo."""
     _change(library, Undo(version), by=by, note=note, yes=yes, as_json=as_json)
-
-
-def taxonomy_json(found: Library, counts: dict[str, int]) -> dict[str, Any]:
-    """A library's taxonomy as commands print it."""
-    definition = found.definition
-    return {
-        "library": definition.name,
-        "version": found.version,
-        "declared": definition.declared,
-        **definition.taxonomy.to_json(),
-        "labels": [
-            {"label": label, "samples": count, **definition.classes.get(label, ClassDetails()).to_json()}
-            for label, count in counts.items()
-        ],
-        "branches": {
-            branch: details.to_json() for branch, details in definition.classes.items() if branch not in counts
-        },
-    }
-
-
-def version_json(version: TaxonomyChange) -> dict[str, Any]:
-    """A version of a taxonomy as commands print it."""
-    return {
-        "version": version.version,
-        "kind": version.kind,
-        "asked": dict(version.asked),
-        "undoes": version.undoes,
-        "labels": list(version.taxonomy.labels),
-        "declared": version.declared,
-        "by": version.actor,
-        "at": version.created_at,
-        "note": version.note,
-    }
-
-
-def touched_json(touched: Touched, *, applied: bool) -> dict[str, Any]:
-    """A change as commands print it, before or after it is put into force."""
-    revision = touched.revision
-    before, after = touched.before.labels, revision.definition.taxonomy.labels
-    return {
-        "applied": applied,
-        "version": touched.version,
-        "kind": revision.kind,
-        "asked": dict(revision.asked),
-        "added": [label for label in after if label not in before],
-        "removed": [label for label in before if label not in after],
-        "meanings": {label: list(meaning) for label, meaning in revision.meanings.items()},
-        "carrying": touched.carrying,
-        "samples": touched.samples,
-        "unlabelled": touched.unlabelled,
-        "snapshots": [snapshot._asdict() for snapshot in touched.snapshots],
-    }
 
 
 def _change(library: str, change: Change, *, by: str | None, note: str | None, yes: bool, as_json: bool) -> None:
     """Show what `change` touches, ask, and put it into force; without an answer, nothing is changed."""
     with open_database(load_settings()) as engine:
-        actor = who_runs_this() if by is None else check_person(engine, by)
-        if not yes:
-            foreseen = preview_change(engine, library, change)
-            if as_json or not sys.stdin.isatty():
-                emit(
-                    touched_json(foreseen, applied=False),
-                    as_json=as_json,
-                    render=lambda console: _touched(console, foreseen),
-                )
-                say("未生效；加 --yes 使之生效 | nothing was changed; add --yes to put it into force")
-                return
-            _touched(Console(), foreseen)
-            if not typer.confirm("使之生效？| Put it into force?", err=True):
-                say("未生效 | nothing was changed")
-                return
+        actor = person(engine, by)
+
+        def foresee() -> Foreseen:
+            touched = preview_change(engine, library, change)
+            return Foreseen(
+                touched_shape(touched, applied=False), lambda console: show_touched(console, touched, library)
+            )
+
+        if not agreed(foresee, yes=yes, as_json=as_json):
+            return
         with progress("更新样本 | updating samples", None) as advance:
             done = change_taxonomy(engine, library, change, by=actor, note=note, on_samples=advance)
-    emit(touched_json(done, applied=True), as_json=as_json, render=lambda console: _done(console, done))
+
+    def render(console: Console) -> None:
+        if yes:  # else it was shown before it was agreed to
+            show_touched(console, done, library)
+        show_in_force(console, done, library)
+
+    emit(touched_shape(done, applied=True), as_json=as_json, render=render)
 
 
 def _choices(given: str | None) -> list[Choice] | None:
@@ -294,58 +285,3 @@ def _choices(given: str | None) -> list[Choice] | None:
         return [Choice(name.strip()) for name in given.split(",")]
     except ValueError:
         raise BadInput(f"--choices {given!r}: give single or multi for each level, as in single,multi") from None
-
-
-def _render(console: Console, found: Library, counts: dict[str, int]) -> None:
-    definition = found.definition
-    taxonomy = definition.taxonomy
-    state = "已声明 declared" if definition.declared else "随导入增长 grows by imports"
-    choices = f"  各层 levels {', '.join(taxonomy.choices)}" if taxonomy.choices else ""
-    table = Table(title=f"{definition.name}  {taxonomy.task}{choices}  版本 version {found.version}  {state}")
-    table.add_column("类别\nclass", overflow="fold")
-    table.add_column("编码\ncode", overflow="fold")
-    table.add_column("样本\nsamples", justify="right")
-    table.add_column("说明\ndescription", overflow="fold")
-    table.add_column("别名\naliases", overflow="fold")
-    for label, count in counts.items():
-        details = definition.classes.get(label, ClassDetails())
-        table.add_row(label, details.code, f"{count:,}", details.description, "、".join(details.aliases))
-    console.print(table)
-
-
-def _touched(console: Console, touched: Touched) -> None:
-    revision = touched.revision
-    asked = json.dumps(dict(revision.asked), ensure_ascii=False)
-    console.print(f"{revision.kind} {asked} → 版本 version {touched.version}", soft_wrap=True)
-    for label, meaning in list(revision.meanings.items())[:20]:
-        becomes = "、".join(meaning) or "（待定 undecided）"
-        console.print(f"  {label} → {becomes}  样本 samples {touched.carrying[label]:,}")
-    console.print(
-        f"  涉及样本 samples touched {touched.samples:,}，其中将无标签 left without a label {touched.unlabelled:,}"
-    )
-    if touched.snapshots:
-        held = [f"{snapshot.hash[:SHOWN_HASH]} ({snapshot.samples:,})" for snapshot in touched.snapshots]
-        console.print(
-            f"  含有这些标签的快照（保持不变） snapshots that hold them, and stay as they are: {preview(held)}"
-        )
-
-
-def _done(console: Console, touched: Touched) -> None:
-    _touched(console, touched)
-    console.print("已生效；撤销：wenlei taxonomy undo | in force; take it back with wenlei taxonomy undo")
-
-
-def _version_table(found: list[TaxonomyChange]) -> Table:
-    table = Table("版本\nversion", "时间\ntime", "由谁\nby", "更改\nchange", "类别\nclasses", "备注\nnote")
-    for version in found:
-        what = version.kind + (f" {version.undoes}" if version.undoes else "")
-        asked = json.dumps(dict(version.asked), ensure_ascii=False) if version.asked and not version.undoes else ""
-        table.add_row(
-            str(version.version),
-            version.created_at,
-            version.actor,
-            f"{what} {asked}".strip(),
-            f"{len(version.taxonomy.labels)}",
-            version.note,
-        )
-    return table

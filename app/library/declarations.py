@@ -63,6 +63,8 @@ class Declaration:
             task = Task.HIERARCHICAL if has_parents or self.level_sep or self.choices else Task.SINGLE
         if task is not Task.HIERARCHICAL and (has_parents or self.level_sep or self.choices):
             raise BadTaxonomy(f"{self.file}: task {task} has no levels, so no parents, --level-sep or --choices either")
+        if self.level_sep == "":
+            raise BadTaxonomy("--level-sep is empty; give the characters that part the levels")
         separator = self.level_sep or (old.level_sep if old else None)
         if task is Task.HIERARCHICAL:
             separator = separator or LEVEL_SEP
@@ -93,6 +95,8 @@ def read_declaration(
     Raises:
         BadInput: the file can't be read, has no classes, or a class has no name or stands twice.
     """
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; declare the classes in a file")
     with open_tables(Source(path), Reading()) as tables:
         if len(tables) > 1:
             raise BadInput(f"{path} has {len(tables)} tables; declare classes in one")
@@ -117,7 +121,11 @@ def _classes(table: Table) -> list[DeclaredClass]:
         cells = {role: _cell(row.cells, key) for role, key in keys.items()}
         if not any(cells.values()):
             continue
+        if lists := [role for role, value in cells.items() if isinstance(value, list) and role != "aliases"]:
+            raise BadInput(f"{table.name}, line {row.line}: the {lists[0]} is a list; give one text")
         name = label_name(str(cells["name"]))
+        if table.format is Format.TXT and row.line == 1 and _role(name) == "name":
+            continue  # a header, which a list of names needs not have
         if not name:
             raise BadInput(f"{table.name}, line {row.line}: the class has no name")
         classes.append(DeclaredClass(name, label_name(str(cells.get("parent", ""))), _details(cells), row.line))
@@ -125,13 +133,11 @@ def _classes(table: Table) -> list[DeclaredClass]:
 
 
 def _keys(table: Table) -> dict[str, int | str]:
-    if table.columns is None or (len(table.columns) == 1 and not _role(table.columns[0])):
+    if table.columns is None or (len(table.columns) == 1 and not _role(table.columns[0]) and not table.by_name):
         return {"name": table.key(table.columns[0] if table.columns else "0")}
     keys = {role: table.key(column) for column in table.columns if (role := _role(column))}
     if "name" not in keys:
-        raise BadInput(
-            f"{table.name} has no column of names ({preview(table.columns)}); call it {' or '.join(COLUMNS['name'])}"
-        )
+        raise BadInput(f"{table.name} has no column of names ({preview(table.columns)}); head it 名称 or name")
     return keys
 
 

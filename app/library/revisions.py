@@ -41,11 +41,17 @@ def add(label: str, details: ClassDetails = ClassDetails(), *, before: str | Non
     """One class more, at the end or `before` another; where the taxonomy grows by imports, it keeps its own order."""
 
     def revise(known: LibraryDefinition) -> Revision:
-        name = _new_label(known, label)
+        name, given = _new_label(known, label), _checked(details)
+        branch = known.classes.get(name, ClassDetails())  # it may stand there already, with classes below it
+        checked = ClassDetails(
+            code=given.code or branch.code,
+            description=given.description or branch.description,
+            aliases=given.aliases or branch.aliases,
+        )
         labels = list(known.taxonomy.labels)
         labels.insert(labels.index(_label(known, before)) if before else len(labels), name)
-        asked = {"label": name, **details.to_json()}
-        return Revision("add", asked, _with(known, labels, {**known.classes, name: _checked(details)}))
+        asked = {"label": name, **checked.to_json()}
+        return Revision("add", asked, _with(known, labels, {**known.classes, name: checked}))
 
     return revise
 
@@ -62,15 +68,15 @@ def describe(
     def revise(known: LibraryDefinition) -> Revision:
         name = _node(known, label)
         old = known.classes.get(name, ClassDetails())
-        details = ClassDetails(
-            code=old.code if code is None else label_name(code) or None,
-            description=old.description if description is None else description.strip() or None,
-            aliases=old.aliases if aliases is None else tuple(aliases),
+        details = _checked(
+            ClassDetails(
+                code=old.code if code is None else code,
+                description=old.description if description is None else description,
+                aliases=old.aliases if aliases is None else tuple(aliases),
+            )
         )
         asked = {"label": name, **details.to_json()}
-        return Revision(
-            "describe", asked, _with(known, known.taxonomy.labels, {**known.classes, name: _checked(details)})
-        )
+        return Revision("describe", asked, _with(known, known.taxonomy.labels, {**known.classes, name: details}))
 
     return revise
 
@@ -230,8 +236,7 @@ def _moved(kind: str, asked: Mapping[str, Any], known: LibraryDefinition, old: s
         classes[renamed(label)] = details
     for label in touched:
         details = classes.get(renamed(label), ClassDetails())
-        aliases = [alias for alias in (*details.aliases, label) if alias != renamed(label)]
-        classes[renamed(label)] = replace(details, aliases=tuple(dict.fromkeys(aliases)))
+        classes[renamed(label)] = replace(details, aliases=tuple(dict.fromkeys((*details.aliases, label))))
     return Revision(kind, asked, _with(known, labels, classes), {label: (renamed(label),) for label in touched})
 
 
@@ -246,7 +251,7 @@ def _with(known: LibraryDefinition, labels: Iterable[str], classes: Classes) -> 
     for label in ordered:
         _check_name(taxonomy, label)
     check_number(ordered, "the list the right one")
-    kept = {label: details for label, details in classes.items() if details.to_json()}
+    kept = {label: tidy for label, details in classes.items() if (tidy := _without_itself(label, details)).to_json()}
     definition = replace(known, taxonomy=taxonomy, classes=kept)
     _check_unique(definition)
     return definition
@@ -260,7 +265,7 @@ def _check_unique(definition: LibraryDefinition) -> None:
     """
     owners = {label: label for label in definition.taxonomy.labels}
     for label, details in definition.classes.items():
-        for name in filter(None, (details.code, *details.aliases)):
+        for name in _called(details):
             if (owner := owners.setdefault(name, label)) != label:
                 raise BadTaxonomy(
                     f"{name!r} would mean both {owner!r} and {label!r}; a name, code or alias means one class"
@@ -287,12 +292,20 @@ def _check_name(taxonomy: Taxonomy, label: str) -> None:
 
 
 def _checked(details: ClassDetails) -> ClassDetails:
-    aliases = tuple(dict.fromkeys(name for alias in details.aliases if (name := label_name(alias))))
-    if details.description and len(details.description) > MAX_DESCRIPTION_CHARS:
+    """`details` as they are kept: names cleaned as those of labels are, and nothing that is empty."""
+    description = (details.description or "").strip()
+    if len(description) > MAX_DESCRIPTION_CHARS:
         raise BadTaxonomy(
-            f"the description has {len(details.description)} characters, more than {MAX_DESCRIPTION_CHARS}; shorten it"
+            f"the description has {len(description)} characters, more than {MAX_DESCRIPTION_CHARS}; shorten it"
         )
-    return replace(details, aliases=aliases)
+    aliases = dict.fromkeys(name for alias in details.aliases if (name := label_name(alias)))
+    return ClassDetails(label_name(details.code or "") or None, description or None, tuple(aliases))
+
+
+def _without_itself(label: str, details: ClassDetails) -> ClassDetails:
+    """No alias says again what the class is called anyway, as after it was renamed to one of them."""
+    aliases = tuple(alias for alias in details.aliases if alias not in (label, details.code))
+    return replace(details, code=None if details.code == label else details.code, aliases=aliases)
 
 
 def _absorb(target: ClassDetails, gone: Sequence[str], classes: Classes) -> ClassDetails:
@@ -300,7 +313,7 @@ def _absorb(target: ClassDetails, gone: Sequence[str], classes: Classes) -> Clas
     names = list(target.aliases)
     for label in gone:
         details = classes.get(label, ClassDetails())
-        names += [label, *filter(None, [details.code]), *details.aliases]
+        names += [label, *_called(details)]
     return replace(target, aliases=tuple(dict.fromkeys(names)))
 
 
@@ -334,11 +347,19 @@ def _label(known: LibraryDefinition, label: str) -> str:
 
 
 def _node(known: LibraryDefinition, label: str) -> str:
-    """The class that is called `label`, or the branch of that path."""
+    """The class that is called `label`, or the branch of that path, code or alias."""
     name = label_name(label)
     separator = known.taxonomy.level_sep
-    branch = separator and any(each.startswith(name + separator) for each in known.taxonomy.labels)
-    return name if branch else _label(known, label)
+    if separator and name not in label_names(known):
+        branches = {called: branch for branch, details in known.classes.items() for called in _called(details)}
+        branch = branches.get(name, name)
+        if any(each.startswith(branch + separator) for each in known.taxonomy.labels):
+            return branch
+    return _label(known, name)
+
+
+def _called(details: ClassDetails) -> tuple[str, ...]:
+    return tuple(filter(None, (details.code, *details.aliases)))
 
 
 def _below(taxonomy: Taxonomy, branch: str) -> list[str]:

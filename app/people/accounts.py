@@ -57,6 +57,8 @@ def check_person(engine: sa.Engine, name: str) -> str:
     Raises:
         BadInput: there is no such user, or not any more.
     """
+    if not USER_NAME.fullmatch(name):
+        raise BadInput(f"--by {name!r} names no user: a name is 1 to 64 letters, digits or . _ @ - without spaces")
     with connect(engine) as connection, reading(connection):
         get_user(connection, name)
     return name

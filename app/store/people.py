@@ -79,7 +79,7 @@ def get_user(connection: sa.Connection, name: str) -> User:
     found = next(iter(_users(connection, users.c.name == name)), None)
     if found is None:
         names = preview([user.name for user in all_users(connection)]) or "none yet"
-        raise BadInput(f"there is no user {name!r} (users: {names}); make one with wenlei user create")
+        raise BadInput(f"there is no user {name!r} (users: {names}); make one with wenlei user create {name}")
     if found.revoked_at:
         raise BadInput(f"user {name!r} was revoked at {found.revoked_at}; make another with wenlei user create")
     return found

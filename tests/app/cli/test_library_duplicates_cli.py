@@ -63,6 +63,9 @@ def test_groups_as_lines(hotel: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_no_groups_as_lines(hotel: Path, call: Call, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["user", "create", "标注员甲"])
+    capsys.readouterr()
     call("label", "房间打扫得很干净床也很舒服呢", "好评", "--text", "--by", "标注员甲")
     with pytest.raises(SystemExit) as ended:
         main(["library", "duplicates", "--conflicting"])

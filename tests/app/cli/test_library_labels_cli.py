@@ -14,9 +14,14 @@ ROWS = "text,label\n房间大,好评\n早餐凉,中评\n早餐凉,差评\n隔音
 
 
 @pytest.fixture
-def reviews(home: Path, call: Call) -> Path:
+def reviews(home: Path, call: Call, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Four labels of three texts, and two users, and one who is none any more."""
     Path("a.csv").write_text(ROWS, encoding="utf-8")
     call("import", "a.csv", "--text", "text", "--label", "label")
+    for command in ("create 标注员甲", "create 标注员乙", "create 已离职", "revoke 已离职"):
+        with pytest.raises(SystemExit):
+            main(["user", *command.split(), "--json"])
+    capsys.readouterr()
     return home
 
 
@@ -59,13 +64,15 @@ def test_a_label_its_history_and_its_undo(reviews: Path, call: Call) -> None:
 
 
 def test_a_history_reads_line_by_line(reviews: Path, call: Call, lines: Callable[..., list[str]]) -> None:
-    spoken = call("label", "早餐凉", "差评", "--text", "--by", "王[芳]", "--confidence", "0.9", "--note", "看过原文")
+    spoken = call(
+        "label", "早餐凉", "差评", "--text", "--by", "标注员甲", "--confidence", "0.9", "--note", "看过[原]文"
+    )
     undone = call("undo", str(spoken["event"]), "--by", "标注员乙")
     shown = lines("history", "早餐凉", "--text")
     assert shown[0] == f"{spoken['sample']}  早餐凉"
     assert shown[1].startswith("* 2  2")
     assert shown[1].endswith("import wenlei library import  中评  a.csv:3")
-    assert "  person 王[芳]  差评  把握 confidence 0.9  “看过原文”" in shown[3]
+    assert "  person 标注员甲  差评  把握 confidence 0.9  “看过[原]文”" in shown[3]
     assert shown[3].endswith(f"已被 {undone['event']} 撤销 undone）")
     assert shown[4].endswith(f"person 标注员乙  撤销 undoes {spoken['event']}")
     assert shown[5:] == ["标签有分歧 in conflict"]
@@ -119,11 +126,17 @@ def test_agreement_of_two_persons(reviews: Path, call: Call, refusal: Refusal, l
         (("label", "房间大", "好平", "--text", "--by", "标注员甲"), "label '好平' is not in the taxonomy"),
         (("label", "ffff", "好评", "--by", "标注员甲"), "no sample whose id begins with 'ffff'"),
         (("undo", "99", "--by", "标注员甲"), "there is no event 99"),
+        (("label", "房间大", "差评", "--text", "--by", "标注员丙"), "make one with wenlei user create 标注员丙"),
+        (("label", "房间大", "差评", "--text", "--by", "标注员 甲"), "--by '标注员 甲' names no user"),
+        (("label", "房间大", "差评", "--text", "--by", "已离职"), "user '已离职' was revoked at"),
+        (("undo", "1", "--by", "已离职"), "user '已离职' was revoked at"),
+        (("undo", "1", "--by", "标注员丙"), "there is no user '标注员丙'"),
         (("history", "房间小", "--text"), "no sample with the text '房间小'"),
         (("blame", "0", "--library", "other"), "there is no library 'other'"),
     ],
 )
 def test_what_can_not_be_done_is_told_in_one_line(
-    reviews: Path, refusal: Refusal, arguments: tuple[str, ...], message: str
+    reviews: Path, call: Call, refusal: Refusal, arguments: tuple[str, ...], message: str
 ) -> None:
     assert message in refusal(*arguments)
+    assert call("history", "房间大", "--text")["labels"] == ["好评"]

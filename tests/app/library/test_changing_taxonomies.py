@@ -114,7 +114,7 @@ def test_changes_are_undone_from_the_last_to_the_first_and_redone(reviews: Works
     assert labels(reviews)["早餐凉"] == "差评"
     with pytest.raises(BadTaxonomy, match="no change of the taxonomy to undo"):
         change(reviews, Undo())
-    for version, message in ((1, "no version 1"), (9, "no version 9")):
+    for version, message in ((1, "version 1 is the taxonomy's first"), (9, "no version 9")):
         with pytest.raises(BadTaxonomy, match=message):
             change(reviews, Undo(version))
 

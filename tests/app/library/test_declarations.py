@@ -33,6 +33,27 @@ def test_a_table_tells_code_description_and_aliases(tmp_path: Path) -> None:
     }
 
 
+def test_the_header_of_a_list_of_names_is_no_class(tmp_path: Path) -> None:
+    assert declared(tmp_path, "名称\n好评\n差评\n", "classes.txt").taxonomy.labels == ("好评", "差评")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"好评": 1}\n', r"has no column of names \(好评\); head it 名称 or name"),
+        ('{"name": ["好评"]}\n', "line 1: the name is a list"),
+    ],
+)
+def test_json_that_names_no_class_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        declared(tmp_path, content, "classes.jsonl")
+
+
+def test_a_folder_declares_nothing(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is a folder"):
+        read_declaration(tmp_path)
+
+
 def test_json_objects_are_a_table_too(tmp_path: Path) -> None:
     found = declared(
         tmp_path, '{"name": "好评", "aliases": ["赞", "棒"]}\n{"name": "差评", "aliases": []}\n', "a.jsonl"
@@ -63,6 +84,7 @@ def test_parents_by_name_or_code_make_paths_of_which_the_ends_are_classes(tmp_pa
         ("name,code\n,P\n", {}, BadInput, "line 2: the class has no name"),
         ("code,parent\nP,Q\n", {}, BadInput, "no column of names"),
         ("name\n", {}, BadInput, "declares no class"),
+        ("公司-裁员\n", {"level_sep": ""}, BadTaxonomy, "--level-sep is empty"),
     ],
 )
 def test_what_can_not_be_declared_says_where_and_why(

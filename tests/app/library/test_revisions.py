@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -90,6 +89,33 @@ def test_what_is_known_of_a_class_changes_piece_by_piece() -> None:
         None, None, ("赞",)
     )
     assert describe("公司", description="")(PATHS).definition.classes == {}
+
+
+def test_a_branch_that_becomes_a_class_keeps_what_is_known_of_it() -> None:
+    revision = add("公司", ClassDetails(code="C"))(PATHS)
+    assert revision.definition.classes["公司"] == ClassDetails(code="C", description="公司的事")
+    assert labels(revision) == (*PATHS.taxonomy.labels, "公司")
+
+
+def test_what_is_said_of_a_class_is_cleaned_and_never_repeats_its_name() -> None:
+    details = ClassDetails(code=" M1 ", description=" 不好不坏 ", aliases=("还行", " ", "一般", "M1", "还行"))
+    revision = add("一般", details)(FLAT)
+    assert revision.definition.classes["一般"] == ClassDetails("M1", "不好不坏", ("还行",))
+    assert revision.asked == {
+        "label": "一般",
+        "code": "M1",
+        "description": "不好不坏",
+        "aliases": ["还行", "一般", "M1"],
+    }
+    assert describe("好评", code="", aliases=["", "赞"])(FLAT).asked == {"label": "好评", "aliases": ["赞"]}
+
+
+def test_a_branch_may_be_called_by_its_code_or_an_alias() -> None:
+    known = replace(PATHS, classes={"公司": ClassDetails(code="C", aliases=("企业",))})
+    assert labels(rename("C", "单位")(known))[0] == "单位/裁员"
+    assert labels(move("赛事/夺冠", under="企业")(known))[2] == "公司/夺冠"
+    renamed = rename("C", "企业")(known)
+    assert renamed.definition.classes["企业"] == ClassDetails(code="C")
 
 
 def test_a_removed_class_leaves_its_samples_waiting() -> None:
