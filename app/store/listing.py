@@ -17,6 +17,8 @@ from app.store.tables import catalogue, samples, sources
 
 Handle = int | str  # of a row: its number; where rows are sorted by id, the id, which is in the index that is read then
 
+FEW = 20_000  # rows, that are sorted in some ten milliseconds
+
 
 class SortKey(StrEnum):
     """What samples are sorted by. `labels`: by their JSON list, those without come last, and then by arrival."""
@@ -33,14 +35,13 @@ class Sort:
     key: SortKey = SortKey.ARRIVAL
     descending: bool = False
 
-    @property
-    def handle(self) -> sa.Column[Any]:
+    def handle(self, of: sa.FromClause = catalogue) -> sa.ColumnElement[Any]:
         """The column that rows are named by."""
-        return catalogue.c.sample_id if self.key is SortKey.ID else catalogue.c.number
+        return of.c.sample_id if self.key is SortKey.ID else of.c.number
 
     def clauses(self, of: sa.FromClause = catalogue, *, reverse: bool = False) -> list[sa.ColumnElement[Any]]:
         """What to sort rows of the catalogue by, in the way that its indexes are sorted; `reverse`: from the end."""
-        column = of.c.sample_id if self.key is SortKey.ID else of.c.number
+        column = self.handle(of)
         if self.descending is reverse:
             return [*([of.c.labels.asc().nulls_last()] if self.key is SortKey.LABELS else []), column.asc()]
         return [*([of.c.labels.desc().nulls_first()] if self.key is SortKey.LABELS else []), column.desc()]
@@ -52,6 +53,9 @@ class Place(NamedTuple):
     number: int
     sample_id: str
     labels: str | None
+
+
+PLACE = [catalogue.c[name] for name in Place._fields]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def label_lists(connection: sa.Connection, library_id: int) -> list[str]:
 
 def find_place(connection: sa.Connection, library_id: int, sample_id: str) -> Place | None:
     """Where the sample stands, if the library has it."""
-    query = sa.select(*(catalogue.c[name] for name in Place._fields))
+    query = sa.select(*PLACE)
     row = connection.execute(query.where(catalogue.c.library_id == library_id, catalogue.c.sample_id == sample_id))
     return next((Place(*found) for found in row), None)
 
@@ -132,8 +136,9 @@ def rows_from(
         return []
     reverse = offset > total // 2
     skipped = total - offset - limit if reverse else offset
-    query = sa.select(sort.handle).where(*which.clauses(connection.dialect))
-    query = query.order_by(*sort.clauses(reverse=reverse)).limit(limit).offset(skipped)
+    rows, conditions = rows_of(connection, which, sort)
+    query = sa.select(sort.handle(rows)).where(*conditions)
+    query = query.order_by(*sort.clauses(rows, reverse=reverse)).limit(limit).offset(skipped)
     found = list(connection.scalars(query))
     return found[::-1] if reverse else found
 
@@ -143,29 +148,44 @@ def rows_after(
 ) -> list[Handle]:
     """At most `limit` rows that follow a place."""
     found: list[Handle] = []
-    for stretch in stretches(sort, after):
-        query = sa.select(sort.handle).where(*which.clauses(connection.dialect), *stretch)
-        found += connection.scalars(query.order_by(*sort.clauses()).limit(limit - len(found)))
+    rows, conditions = rows_of(connection, which, sort)
+    for stretch in stretches(sort, after, rows):
+        query = sa.select(sort.handle(rows)).where(*conditions, *stretch)
+        found += connection.scalars(query.order_by(*sort.clauses(rows)).limit(limit - len(found)))
         if len(found) == limit:
             break
     return found
 
 
-def stretches(sort: Sort, after: Place | None) -> Iterator[list[sa.ColumnElement[bool]]]:
+def rows_of(connection: sa.Connection, which: Filter, sort: Sort) -> tuple[sa.FromClause, list[sa.ColumnElement[bool]]]:
+    """Where to read the rows of a filter from, and the conditions on them.
+
+    Several lists of labels are several stretches of an index. Where these hold few rows they are read first, for
+    SQLite would rather go through all rows in their order.
+    """
+    conditions = which.clauses(connection.dialect)
+    if connection.dialect.name == "sqlite" and len(which.label_lists or ()) > 1 and sort.key is not SortKey.LABELS:
+        some = sa.select(*PLACE).where(*conditions).limit(FEW + 1)
+        if connection.execute(sa.select(sa.func.count()).select_from(some.subquery())).scalar_one() <= FEW:
+            return some.subquery("few"), []
+    return catalogue, conditions
+
+
+def stretches(sort: Sort, after: Place | None, of: sa.FromClause = catalogue) -> Iterator[list[sa.ColumnElement[bool]]]:
     """What follows a place, as conditions that are a stretch of an index each, in order."""
     if after is None:
         yield []
     elif sort.key is SortKey.ARRIVAL:
-        yield [_beyond(catalogue.c.number, after.number, sort)]
+        yield [_beyond(of.c.number, after.number, sort)]
     elif sort.key is SortKey.ID:
-        yield [_beyond(catalogue.c.sample_id, after.sample_id, sort)]
+        yield [_beyond(of.c.sample_id, after.sample_id, sort)]
     else:
-        alike = catalogue.c.labels.is_(None) if after.labels is None else catalogue.c.labels == after.labels
-        yield [alike, _beyond(catalogue.c.number, after.number, sort)]
+        alike = of.c.labels.is_(None) if after.labels is None else of.c.labels == after.labels
+        yield [alike, _beyond(of.c.number, after.number, sort)]
         if after.labels is not None:
-            yield [_beyond(catalogue.c.labels, after.labels, sort)]
+            yield [_beyond(of.c.labels, after.labels, sort)]
         if (after.labels is None) is sort.descending:
-            yield [catalogue.c.labels.is_not(None) if sort.descending else catalogue.c.labels.is_(None)]
+            yield [of.c.labels.is_not(None) if sort.descending else of.c.labels.is_(None)]
 
 
 def read_listed(
@@ -174,7 +194,7 @@ def read_listed(
     """What is shown of these rows, in their order."""
     query = (
         sa.select(
-            sort.handle.label("handle"),
+            sort.handle().label("handle"),
             catalogue.c.number,
             samples.c.id,
             samples.c.text,
@@ -187,7 +207,7 @@ def read_listed(
         .select_from(catalogue)
         .join(samples, (samples.c.library_id == library_id) & (samples.c.id == catalogue.c.sample_id))
         .join(sources, sources.c.id == samples.c.source_id)
-        .where(catalogue.c.library_id == library_id, sort.handle.in_(handles))
+        .where(catalogue.c.library_id == library_id, sort.handle().in_(handles))
     )
     found = {
         row.handle: ListedSample(
@@ -202,7 +222,7 @@ def _labels(of_row: str | None) -> tuple[str, ...]:
     return tuple(json.loads(of_row)) if of_row else ()
 
 
-def _beyond(column: sa.Column[Any], value: Any, sort: Sort) -> sa.ColumnElement[bool]:
+def _beyond(column: sa.ColumnElement[Any], value: Any, sort: Sort) -> sa.ColumnElement[bool]:
     beyond: sa.ColumnElement[bool] = column < value if sort.descending else column > value
     return beyond
 

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.store.bigrams import folded, needs_look, postgresql_query, sqlite_query
-from app.store.listing import Filter, Handle, Place, Sort, SortKey, stretches
+from app.store.listing import PLACE, Filter, Handle, Place, Sort, SortKey, rows_of, stretches
 from app.store.tables import catalogue, samples
 
 REACH = 1_000  # matches that are counted, and that pages go through by number
@@ -55,11 +55,12 @@ def _look_through(
     """The matches among the next rows, and whether these were all the rows there are."""
     hits: list[Handle] = []
     remaining = max(_STRETCH[connection.dialect.name, sort.key], 2 * wanted)
-    for stretch in stretches(sort, after):
+    rows_read, conditions = rows_of(connection, which, sort)
+    for stretch in stretches(sort, after, rows_read):
         near = (
-            sa.select(sort.handle.label("handle"), *_PLACE)
-            .where(*which.clauses(connection.dialect), *stretch)
-            .order_by(*sort.clauses())
+            sa.select(sort.handle(rows_read).label("handle"), *(rows_read.c[name] for name in Place._fields))
+            .where(*conditions, *stretch)
+            .order_by(*sort.clauses(rows_read))
             .limit(remaining)
             .subquery("near")
         )
@@ -77,9 +78,9 @@ _STRETCH = {
     ("sqlite", SortKey.ARRIVAL): 1_000,
     ("sqlite", SortKey.LABELS): 1_000,
     ("sqlite", SortKey.ID): 2_000,
-    ("postgresql", SortKey.ARRIVAL): 4_000,
-    ("postgresql", SortKey.LABELS): 4_000,
-    ("postgresql", SortKey.ID): 4_000,
+    ("postgresql", SortKey.ARRIVAL): 2_000,
+    ("postgresql", SortKey.LABELS): 2_000,
+    ("postgresql", SortKey.ID): 2_000,
 }
 
 
@@ -119,7 +120,7 @@ def _from_fts(
     # with the plus, the row's number finds the row of the catalogue, and never the other way round
     joined = _FTS.join(catalogue, catalogue.c.number == sa.literal_column("+catalogue_bigrams.rowid"))
     matches = sa.text("catalogue_bigrams MATCH :terms").bindparams(terms=sqlite_query(query))
-    statement = sa.select(sort.handle).select_from(joined).where(matches, *more).order_by(*order).limit(limit)
+    statement = sa.select(sort.handle()).select_from(joined).where(matches, *more).order_by(*order).limit(limit)
     with connection.execute(statement, execution_options={"yield_per": LOOKED_AT_ONCE}) as rows:
         yield from rows.scalars()
 
@@ -128,10 +129,10 @@ def _looked_at(
     connection: sa.Connection, which: Filter, sort: Sort, query: str, candidates: list[Handle]
 ) -> list[Handle]:
     """Those of the candidates whose text holds the query, in the same order."""
-    among: list[sa.ColumnElement[bool]] = [sort.handle.in_(candidates)]
+    among: list[sa.ColumnElement[bool]] = [sort.handle().in_(candidates)]
     if sort.key is SortKey.ID:  # numbers are all of the library; told so again, SQLite would read the whole library
         among.append(catalogue.c.library_id == which.library_id)
-    statement = sa.select(sort.handle).where(*among, _sample_holds(connection, which, catalogue, query))
+    statement = sa.select(sort.handle()).where(*among, _sample_holds(connection, which, catalogue, query))
     right = set(connection.scalars(statement))
     return [handle for handle in candidates if handle in right]
 
@@ -153,7 +154,7 @@ def _from_gin(
     # OFFSET 0 keeps each step by itself; else the planner may go by the condition on the library, or read all rows
     found = sa.select(samples).where(terms).offset(0).subquery("found")
     row = (
-        sa.select(sort.handle.label("handle"), *_PLACE)
+        sa.select(sort.handle().label("handle"), *PLACE)
         .where(catalogue.c.sample_id == found.c.id, *conditions)
         .offset(0)
         .lateral("row")
@@ -164,7 +165,6 @@ def _from_gin(
 
 
 _FTS = sa.table("catalogue_bigrams", sa.column("rowid"))
-_PLACE = (catalogue.c.sample_id, catalogue.c.number, catalogue.c.labels)
 _GIN_EXPRESSION = "wenlei_bigrams(CASE WHEN pair IS NULL THEN text ELSE text || E'\\n' || pair END)"  # as in the index
 
 

@@ -16,7 +16,7 @@ from app.library import importing
 from app.library.browsing import REACH, SORTS, browse, search_text
 from app.library.cataloguing import catalogue_import
 from app.library.labelling import label_sample, undo_event
-from app.store import search
+from app.store import listing, search
 from app.store.listing import ListedSample
 from model.errors import BadInput, UnknownLabel, UnknownLibrary, UnknownSample
 from model.text import Normaliser
@@ -177,6 +177,7 @@ def test_every_list_is_what_a_look_at_every_sample_gives(
     if stretch is not None:
         monkeypatch.setattr(search, "_STRETCH", dict.fromkeys(search._STRETCH, stretch))
         monkeypatch.setattr(search, "LOOKED_AT_ONCE", 2)
+        monkeypatch.setattr(listing, "FEW", 0)
     numbers = count()
 
     @settings(max_examples=20, deadline=None, derandomize=True)
