@@ -56,10 +56,12 @@ def create_app(
     app.include_router(classify.router, dependencies=shown)
     app.include_router(health.router)
     if keyring:
-        from app.api import libraries  # these bring the libraries' tools along, which others spare
+        # these bring the libraries' tools along, which others spare
+        from app.api import events, libraries, samples, taxonomy
+        from app.api.work import LongWork
 
-        app.state.engine = keyring.engine
-        for nouns in (libraries,):
+        app.state.engine, app.state.long_work = keyring.engine, LongWork()
+        for nouns in (libraries, samples, events, taxonomy):
             app.include_router(nouns.router, dependencies=shown)
     else:
         app.include_router(locked.router)

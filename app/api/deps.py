@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import sqlalchemy as sa
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Request
 
 from app.api.middleware import IDENTITY
 from app.people.keyring import Identity
@@ -28,4 +28,3 @@ def _asker(request: Request) -> Identity:
 Database = Annotated[sa.Engine, Depends(_database)]
 ServerSettings = Annotated[Settings, Depends(_settings)]
 Asker = Annotated[Identity, Depends(_asker)]
-LibraryName = Annotated[str, Query(alias="library", description="样本库名称 | name of the library")]

@@ -34,6 +34,8 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     """Handler for what the router raises."""
     if not isinstance(error, HTTPException):
         return error_response(error)
+    if error.status_code == 400:  # the body broke the parser itself
+        return error_response(NotJson("the body is not JSON that can be read: not UTF-8, or nested too deep"))
     messages = {
         404: "there is no such address here; /docs lists them all",
         405: f"this address does not take {request.method}; /docs lists what it takes",
@@ -52,6 +54,8 @@ async def on_bad_request(_: Request, error: Exception) -> Response:
     if problem["type"] == "json_invalid":
         return error_response(NotJson(f"the body is not JSON: {problem['ctx']['error']}"))
     where = ".".join(map(str, place)) or kind
+    if problem["type"] == "model_attributes_type":
+        return error_response(BadInput(f"{where[:100]}: send a JSON object, with Content-Type: application/json"))
     if problem["type"] == "extra_forbidden":
         return error_response(BadInput(f"{where[:100]}: no such field; /docs lists those there are"))
     return error_response(BadInput(f"{where[:100]}: {problem['msg'][:300]}; /docs shows what it takes"))

@@ -1,6 +1,6 @@
 """`wenlei library samples`: list, filter, sort and search the samples of a library, page by page."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -9,6 +9,7 @@ from rich.text import Text
 
 from app.library.browsing import MAX_PER_PAGE, SORTS, SamplePage, browse
 from app.library.cataloguing import ensure_catalogue, library_size
+from app.library.shapes.samples import samples_shape
 from app.settings import load_settings
 from app.store.database import open_database
 from app.store.listing import ListedSample
@@ -51,18 +52,8 @@ def list_samples(
             per_page=per_page,
             after=after,
         )
-    result = {
-        "total": found.total,
-        "total_is_exact": found.total_is_exact,
-        "next": found.next,
-        "samples": [_sample(sample) for sample in found.samples],
-    }
     first = (page - 1) * per_page + 1 if after is None else None
-    emit(result, as_json=as_json, render=lambda console: _show(console, found, first=first))
-
-
-def _sample(sample: ListedSample) -> dict[str, Any]:
-    return {**sample._asdict(), "labels": list(sample.labels) or None}
+    emit(samples_shape(found), as_json=as_json, render=lambda console: _show(console, found, first=first))
 
 
 def _show(console: Console, found: SamplePage, *, first: int | None) -> None:

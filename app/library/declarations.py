@@ -19,6 +19,7 @@ from model.text import Normaliser
 from model.types import Choice, Task, Taxonomy, preview
 
 LEVEL_SEP = "/"
+MAX_LEVELS = 50  # more is a mistake, and Python can't follow a thousand parents
 COLUMNS = {
     "name": ("name", "label", "class", "名称", "标签", "类别", "类名"),
     "parent": ("parent", "上级", "父类", "上级类别"),
@@ -202,6 +203,10 @@ def _paths(declaration: Declaration, separator: str | None) -> dict[str, Declare
         if declared.name in below:
             circle = " → ".join((*below[below.index(declared.name) :], declared.name))
             raise BadTaxonomy(f"{place}: the classes stand in a circle: {circle}")
+        if len(below) >= MAX_LEVELS:
+            raise BadTaxonomy(
+                f"{place}: more than {MAX_LEVELS} levels below {declared.name!r}; is it the right column?"
+            )
         if not declared.parent:
             return (declared.name,)
         parents = by_name.get(declared.parent, [])

@@ -1,6 +1,6 @@
 """Libraries at a glance."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -18,7 +18,15 @@ class LibraryOverview(NamedTuple):
 
 def library_overviews(connection: sa.Connection) -> list[LibraryOverview]:
     """All libraries, by name."""
+    return [LibraryOverview(*row) for row in connection.execute(_overviews().order_by(libraries.c.name))]
+
+
+def library_overview(connection: sa.Connection, library_id: int) -> LibraryOverview:
+    """The library of that number."""
+    return LibraryOverview(*connection.execute(_overviews().where(libraries.c.id == library_id)).one())
+
+
+def _overviews() -> sa.Select[Any]:
     held = sa.select(sa.func.count()).select_from(samples).where(samples.c.library_id == libraries.c.id)
     frozen = sa.select(sa.func.count()).select_from(snapshots).where(snapshots.c.library_id == libraries.c.id)
-    query = sa.select(libraries.c.name, held.scalar_subquery(), frozen.scalar_subquery(), libraries.c.created_at)
-    return [LibraryOverview(*row) for row in connection.execute(query.order_by(libraries.c.name))]
+    return sa.select(libraries.c.name, held.scalar_subquery(), frozen.scalar_subquery(), libraries.c.created_at)

@@ -2,9 +2,11 @@
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from app.api import events, libraries, samples, taxonomy
 from app.cli import COMMANDS, GROUPS
 from app.errors import STATUSES
 from app.settings import Settings
@@ -12,6 +14,7 @@ from app.settings import Settings
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 HTTP = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
+HTTP_LIBRARY = (ROOT / "docs" / "http-library.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, *GROUPS, "train", "evaluate", "export"])
@@ -22,6 +25,13 @@ def test_the_readme_names_every_command(name: str) -> None:
 @pytest.mark.parametrize("code", sorted({code for _, _, code in STATUSES}))
 def test_every_error_code_is_explained(code: str) -> None:
     assert f"`{code}`" in HTTP
+
+
+@pytest.mark.parametrize("nouns", [events, libraries, samples, taxonomy])
+def test_every_route_to_the_library_is_explained(nouns: ModuleType) -> None:
+    for route in nouns.router.routes:
+        (method,) = route.methods
+        assert re.search(rf"`{method} {re.escape(route.path)}[`?]", HTTP_LIBRARY), route.path
 
 
 @pytest.mark.parametrize("name", list(Settings.model_fields))

@@ -1,8 +1,24 @@
 """/v1/libraries over a real socket, on both databases."""
 
 import httpx
+import pytest
 
+from app.library.labelling import label_sample
+from app.main import create_app
+from app.people.accounts import create_key, create_user
+from app.people.keyring import Keyring
+from app.settings import Settings
+from app.store.people import Scope
+from tests.app.api.servers import serving
 from tests.app.library.workshop import Workshop
+
+ROWS = "text,label\n房间很大很干净早餐也好,好评\n房间很大很干净早餐也好啊,差评\n早餐凉,中评\n早餐凉,差评\n隔音差,差评\n"
+
+
+@pytest.fixture
+def hotel(workshop: Workshop) -> Workshop:
+    workshop.load(workshop.write("a.csv", ROWS), library="hotel")
+    return workshop
 
 
 def test_libraries_are_listed_with_what_they_hold(workshop: Workshop, operate: httpx.Client) -> None:
@@ -11,3 +27,101 @@ def test_libraries_are_listed_with_what_they_hold(workshop: Workshop, operate: h
     workshop.freeze("hotel")
     (listed,) = operate.get("/v1/libraries").json()["libraries"]
     assert (listed["library"], listed["samples"], listed["snapshots"]) == ("hotel", 2, 1)
+    details = operate.get("/v1/libraries/hotel").json()
+    assert {name: details[name] for name in listed} == listed
+
+
+def test_one_library_is_told_in_figures(hotel: Workshop, operate: httpx.Client) -> None:
+    told = operate.get("/v1/libraries/hotel").json()
+    assert told.pop("created_at")
+    assert told == {
+        "library": "hotel",
+        "samples": 4,
+        "snapshots": 0,
+        "task": "single",
+        "multiple": False,
+        "level_sep": None,
+        "label_sep": None,
+        "labels": 3,
+        "declared": False,
+        "taxonomy_version": 1,
+        "normaliser": {"width": "letters", "simplify": False, "markup": True},
+        "labelled": 4,
+        "unlabelled": 0,
+        "conflicts": 1,
+    }
+
+
+def test_conflicts_are_listed_in_pages_with_what_each_side_says(hotel: Workshop, operate: httpx.Client) -> None:
+    told = operate.get("/v1/libraries/hotel/conflicts").json()
+    (dispute,) = told["conflicts"]
+    assert (told["total"], dispute["text"]) == (1, "早餐凉")
+    assert [event["labels"] for event in dispute["candidates"]] == [["中评"], ["差评"]]
+    assert operate.get("/v1/libraries/hotel/conflicts?offset=1").json() == {"total": 1, "conflicts": []}
+
+
+def test_agreement_is_measured(hotel: Workshop, operate: httpx.Client) -> None:
+    for text, one, other in (("早餐凉", "差评", "差评"), ("隔音差", "差评", "中评")):
+        for person, label in (("标注员甲", one), ("标注员乙", other)):
+            label_sample(hotel.engine, library="hotel", sample=text, is_text=True, labels=[label], by=person)
+    told = operate.get("/v1/libraries/hotel/agreement").json()
+    assert (told["samples"], told["persons"], told["observed"]) == (2, {"标注员乙": 2, "标注员甲": 2}, 0.5)
+    assert told["alpha"] == pytest.approx(0.0)
+    (pair,) = told["pairs"]
+    assert (pair["persons"], pair["samples"], pair["observed"]) == (["标注员乙", "标注员甲"], 2, 0.5)
+
+
+def test_near_duplicates_are_listed_with_their_labels(hotel: Workshop, operate: httpx.Client) -> None:
+    told = operate.get("/v1/libraries/hotel/duplicates").json()
+    assert (told["samples"], told["groups"], told["grouped"], told["conflicting"]) == (4, 1, 2, 1)
+    (group,) = told["page"]
+    assert {member["text"]: member["labels"] for member in group["members"]} == {
+        "房间很大很干净早餐也好": ["好评"],
+        "房间很大很干净早餐也好啊": ["差评"],
+    }
+    (pair,) = group["pairs"]
+    assert pair["conflict"]
+    assert 0.8 <= pair["similarity"] < 1
+    assert operate.get("/v1/libraries/hotel/duplicates?threshold=1&conflicting=true").json()["page"] == []
+
+
+def test_who_looks_for_duplicates_too_often_at_once_is_told_to_wait(hotel: Workshop, settings: Settings) -> None:
+    create_user(hotel.engine, "operator", Scope.OPERATE, actor="root")
+    key = create_key(hotel.engine, user="operator", scope=Scope.OPERATE, actor="root")
+    with serving(create_app(settings, keyring=Keyring(hotel.engine))) as server:
+        tasks = server.app.state.long_work.tasks
+        path, headers = "/v1/libraries/hotel/duplicates", {"Authorization": f"Bearer {key.secret.text}"}
+        with tasks.one("operator"), tasks.one("operator"):
+            answer = server.client.get(path, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "overloaded")
+        assert int(answer.headers["Retry-After"]) > 0
+        assert server.client.get(path, headers=headers).status_code == 200
+
+
+REFUSED = (
+    ("/nowhere", 404, "unknown_library", "libraries: hotel"),
+    ("/nowhere/conflicts", 404, "unknown_library", "libraries: hotel"),
+    ("/nowhere/agreement", 404, "unknown_library", "libraries: hotel"),
+    ("/nowhere/duplicates", 404, "unknown_library", "libraries: hotel"),
+    ("/a%00b", 422, "bad_input", "name: "),
+    ("/%ED%A0%80", 422, "bad_input", "name: "),
+    ("/" + "a" * 65, 422, "bad_input", "name: "),
+    ("/..%2f..%2fetc", 404, "unknown_route", ""),
+    ("/hotel/conflicts?limit=0", 422, "bad_input", "limit: "),
+    ("/hotel/conflicts?limit=501", 422, "bad_input", "limit: "),
+    (f"/hotel/conflicts?offset={2**70}", 422, "bad_input", "offset: "),
+    ("/hotel/conflicts?offset=-1", 422, "bad_input", "offset: "),
+    ("/hotel/conflicts?page=2", 422, "bad_input", "page: no such field"),
+    ("/hotel/agreement", 422, "bad_input", "no sample that two persons labelled"),
+    ("/hotel/duplicates?threshold=0.4", 422, "bad_input", "threshold: "),
+    ("/hotel/duplicates?threshold=nan", 422, "bad_input", "threshold: "),
+    ("/hotel/duplicates?members=1", 422, "bad_input", "members: "),
+    ("/hotel/duplicates?conflicting=2", 422, "bad_input", "conflicting: "),
+)
+
+
+def test_what_can_not_be_had_is_told(hotel: Workshop, operate: httpx.Client) -> None:
+    for path, status, code, part in REFUSED:
+        answer = operate.get(f"/v1/libraries{path}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (status, code), f"{path} → {answer.text}"
+        assert part in answer.json()["error"]["message"], f"{path} → {answer.text}"
