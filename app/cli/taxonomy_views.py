@@ -14,6 +14,7 @@ from model.types import Taxonomy, preview
 
 SHOWN_HASH = 12  # digits: enough to name a snapshot
 SHOWN_MEANINGS = 20
+UNDECIDED, NO_LABEL = "（待定 undecided）", "（无标签 none）"
 MINUTE = len("2026-01-01T00:00")
 
 
@@ -45,12 +46,13 @@ def show_touched(console: Console, touched: Touched, library: str) -> None:
     line(console, f"{what_changed(revision.kind, revision.asked)}（版本 version {touched.version}）")
     if touched.version == 1:
         line(console, f"  新建样本库 | a new library: {library}  {_kind(after)}")
-    for label, meaning in list(revision.meanings.items())[:SHOWN_MEANINGS]:
-        becomes = "、".join(meaning) or "（待定 undecided）"
-        line(console, f"  {label} → {becomes}  样本 samples {touched.carrying[label]:,}")
-    if (more := len(revision.meanings) - SHOWN_MEANINGS) > 0:
-        line(console, f"  … 另有 {more:,} 个类别，见 --json | {more:,} more, see --json")
-    became = {new for meaning in revision.meanings.values() for new in meaning}
+    becoming = list(_becoming(touched))
+    for was, becomes, samples in becoming[:SHOWN_MEANINGS]:
+        line(console, f"  {was} → {becomes}  样本 samples {samples:,}")
+    if (more := len(becoming) - SHOWN_MEANINGS) > 0:
+        line(console, f"  … 另有 {more:,} 项，见 --json | {more:,} more, see --json")
+    became = {label for outcome in touched.outcomes for label in outcome.after}
+    became.update(label for meaning in revision.meanings.values() for label in meaning)
     added = [label for label in after.labels if label not in before.labels and label not in became]
     gone = [label for label in before.labels if label not in after.labels and label not in revision.meanings]
     for what, labels in (("新类别 | new classes", added), ("不再有 | gone", gone)):
@@ -143,6 +145,19 @@ _TOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "undo": lambda asked: f"版本 version {asked['version']}",
     "rollback": lambda asked: str(asked["snapshot"])[:SHOWN_HASH],
 }
+
+
+def _becoming(touched: Touched) -> Iterator[tuple[str, str, int]]:
+    """What becomes of what, and of how many samples: of classes, or of all that samples carry where it is taken back.
+
+    What a class means after an undo differs from sample to sample, as those from before have their old labels again.
+    """
+    if touched.revision.base is None:
+        for label, meaning in touched.revision.meanings.items():
+            yield label, "、".join(meaning) or UNDECIDED, touched.carrying[label]
+    else:
+        for outcome in touched.outcomes:
+            yield " + ".join(outcome.before) or NO_LABEL, " + ".join(outcome.after) or UNDECIDED, outcome.samples
 
 
 def _kind(taxonomy: Taxonomy) -> str:

@@ -1,20 +1,22 @@
 """Change a library's taxonomy: see what a change would touch, then put it into force as one undoable event."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from app.library.cataloguing import ensure_catalogue, recatalogue
+from app.library.cataloguing import SAMPLES_AT_ONCE, ensure_catalogue, recatalogue
 from app.library.declarations import Declaration
 from app.library.labelling import person_name, remark_text
+from app.library.labels import current_labels, label_positions
 from app.library.reverting import revert
 from app.library.revisions import Revise, Revision, declare, declare_new
 from app.store.audit import record
 from app.store.catalogue import conflicting_samples, label_list_counts
 from app.store.database import connect, reading, writing
-from app.store.events import label_lists, samples_stating
+from app.store.events import SampleEvents, events_of_samples, label_lists, samples_stating
 from app.store.libraries import Library, find_library, get_library, lock_library, save_library
 from app.store.snapshots import recorded_snapshots
 from app.store.taxonomies import Step, TaxonomyChange, Translation, load_translation, taxonomy_history
@@ -30,12 +32,21 @@ class TouchedSnapshot(NamedTuple):
     samples: int
 
 
+class Outcome(NamedTuple):
+    """How many samples carry the labels `before` now, and would carry those of `after`; none: they have no label."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    samples: int
+
+
 @dataclass(frozen=True, slots=True)
 class Touched:
     """A change of a taxonomy, and what it touches.
 
     version: the one that it makes. carrying: label → samples that carry it before the change. samples: those of which
-    an event has another meaning afterwards. unlabelled: those that are left without a label.
+    an event has another meaning afterwards. unlabelled: those that are left without a label. outcomes: what they carry
+    before and after, where that differs; most samples first.
     """
 
     version: int
@@ -45,6 +56,7 @@ class Touched:
     samples: int
     unlabelled: int
     snapshots: tuple[TouchedSnapshot, ...]
+    outcomes: tuple[Outcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,7 @@ class Undo:
 
 
 Change = Revise | Undo | Declaration
+LabelCounts = Mapping[tuple[str, ...], int]  # labels → samples that carry just them
 
 
 def show_taxonomy(engine: sa.Engine, library: str) -> tuple[Library, dict[str, int]]:
@@ -96,9 +109,7 @@ def preview_change(engine: sa.Engine, library: str, change: Change) -> Touched:
 
 def samples_restated(connection: sa.Connection, library: Library, revision: Revision) -> list[str]:
     """The ids, sorted, of the samples of which an event means something else after `revision`."""
-    old = load_translation(connection, library.id)
-    step = Step(library.version + 1, revision.meanings, revision.base)
-    new = Translation([*old.steps, step])
+    old, new = load_translation(connection, library.id), _translation_after(connection, library, revision)
     stated = [said for said in label_lists(connection, library.id) if old(*said) != new(*said)]
     return samples_stating(connection, library.id, stated)
 
@@ -175,7 +186,8 @@ def _plan(connection: sa.Connection, name: str, library: Library | None, change:
     version = library.version + 1
     samples = samples_restated(connection, library, revision)
     counts = label_list_counts(connection, library.id)
-    _check_fits(counts, revision)
+    outcomes = _outcomes(connection, library, revision, samples, counts)
+    _check_fits(counts, outcomes, revision)
     touched = Touched(
         version=version,
         revision=revision,
@@ -184,8 +196,9 @@ def _plan(connection: sa.Connection, name: str, library: Library | None, change:
             label: sum(count for labels, count in counts.items() if label in labels) for label in revision.meanings
         },
         samples=len(samples),
-        unlabelled=sum(count for labels, count in counts.items() if labels and not _meaning(labels, revision)),
+        unlabelled=sum(outcome.samples for outcome in outcomes if not outcome.after),
         snapshots=tuple(_touched_snapshots(connection, name, revision)),
+        outcomes=outcomes,
     )
     return _Plan(touched, samples)
 
@@ -199,18 +212,58 @@ def _revision(connection: sa.Connection, library: Library, change: Change) -> Re
     return change(library.definition)
 
 
-def _meaning(labels: tuple[str, ...], revision: Revision) -> set[str]:
-    return {new for label in labels for new in revision.meanings.get(label, (label,))}
+def _outcomes(
+    connection: sa.Connection, library: Library, revision: Revision, touched: Sequence[str], counts: LabelCounts
+) -> tuple[Outcome, ...]:
+    """What samples carry before and after, of those that then carry something else. touched: ids, sorted."""
+    becoming: Counter[tuple[tuple[str, ...], tuple[str, ...]]] = Counter()
+    if revision.base is None:
+        for labels, count in counts.items():
+            meaning = {new for label in labels for new in revision.meanings.get(label, (label,))}
+            becoming[labels, tuple(sorted(meaning))] += count
+    else:  # labels from before what is taken back become what they were, whatever they mean now
+        for before, after in _relabelled(connection, library, revision, touched):
+            becoming[before, after] += 1
+    found = (Outcome(*both, count) for both, count in becoming.items() if both[0] != both[1])
+    return tuple(sorted(found, key=lambda outcome: (-outcome.samples, outcome)))
 
 
-def _check_fits(counts: dict[tuple[str, ...], int], revision: Revision) -> None:
+def _relabelled(
+    connection: sa.Connection, library: Library, revision: Revision, ids: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The labels of each sample before and after, worked out from its events."""
+    old, new = library.definition.taxonomy, revision.definition.taxonomy
+    translation = _translation_after(connection, library, revision)
+    for start in range(0, len(ids), SAMPLES_AT_ONCE):
+        some = ids[start : start + SAMPLES_AT_ONCE]
+        now = [_carried(sample, old) for sample in events_of_samples(connection, library.id, some)]
+        then = events_of_samples(connection, library.id, some, translate=translation)
+        yield from zip(now, (_carried(sample, new) for sample in then), strict=True)
+
+
+def _carried(sample: SampleEvents, taxonomy: Taxonomy) -> tuple[str, ...]:
+    current = current_labels(sample.events, label_positions(taxonomy))
+    return tuple(sorted(current.labels)) if current else ()
+
+
+def _translation_after(connection: sa.Connection, library: Library, revision: Revision) -> Translation:
+    """What labels of all versions mean once `revision` is in force."""
+    step = Step(library.version + 1, revision.meanings, revision.base)
+    return Translation([*load_translation(connection, library.id).steps, step])
+
+
+def _check_fits(counts: LabelCounts, outcomes: Sequence[Outcome], revision: Revision) -> None:
     """The labels that samples carry may stand together afterwards.
 
     Raises:
         BadTaxonomy: they may not.
     """
-    for labels, count in counts.items():
-        if misfit := revision.definition.taxonomy.misfit(_meaning(labels, revision)):
+    carried = Counter(counts)
+    for outcome in outcomes:
+        carried[outcome.before] -= outcome.samples
+        carried[outcome.after] += outcome.samples
+    for labels, count in carried.items():
+        if count and (misfit := revision.definition.taxonomy.misfit(labels)):
             raise BadTaxonomy(f"{count:,} samples could not keep their labels: {misfit}; label them anew first")
 
 

@@ -153,9 +153,14 @@ def events_of_shared(connection: sa.Connection, library_id: int) -> Iterator[Sam
     return _with_events(connection, library_id, samples.c.id.in_(said))
 
 
-def events_of_samples(connection: sa.Connection, library_id: int, ids: Sequence[str]) -> Iterator[SampleEvents]:
-    """Some samples of the library, sorted by id, with their events; at most `ROWS_AT_ONCE` of them."""
-    return _with_events(connection, library_id, samples.c.id.in_(ids))
+def events_of_samples(
+    connection: sa.Connection, library_id: int, ids: Sequence[str], *, translate: Translation | None = None
+) -> Iterator[SampleEvents]:
+    """Some samples of the library, sorted by id, with their events; at most `ROWS_AT_ONCE` of them.
+
+    translate: what their labels mean, if not what they mean in the newest version of the taxonomy.
+    """
+    return _with_events(connection, library_id, samples.c.id.in_(ids), translate)
 
 
 def events_of_all(connection: sa.Connection, library_id: int) -> Iterator[SampleEvents]:
@@ -163,8 +168,10 @@ def events_of_all(connection: sa.Connection, library_id: int) -> Iterator[Sample
     return _with_events(connection, library_id, sa.true())
 
 
-def _with_events(connection: sa.Connection, library_id: int, which: sa.ColumnElement[bool]) -> Iterator[SampleEvents]:
-    translate = load_translation(connection, library_id)
+def _with_events(
+    connection: sa.Connection, library_id: int, which: sa.ColumnElement[bool], translation: Translation | None = None
+) -> Iterator[SampleEvents]:
+    translate = translation or load_translation(connection, library_id)
     query = (
         sa.select(
             samples.c.id,

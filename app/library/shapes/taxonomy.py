@@ -9,6 +9,8 @@ from app.library.taxonomies import Touched
 from app.store.libraries import Library
 from app.store.taxonomies import ClassDetails, TaxonomyChange
 
+OUTCOMES_SHOWN = 100
+
 
 class DetailsShape(TypedDict):
     """What is known of a branch besides its path; what is not known is left out."""
@@ -78,11 +80,20 @@ class HeldShape(TypedDict):
     samples: int
 
 
+class OutcomeShape(TypedDict):
+    """How many samples carry the labels `before`, and then those of `after`."""
+
+    before: list[str]
+    after: list[str]
+    samples: int
+
+
 class TouchedShape(TypedDict):
     """A change and what it touches, before or after it is put into force (`applied`).
 
     version: that it makes. meanings: label → what becomes of it. carrying: label → samples that carry it before.
-    samples: of which an event means something else afterwards. unlabelled: that are left without a label.
+    samples: of which an event means something else afterwards. unlabelled: that are left without a label. outcomes:
+    what samples carry before and after, where that differs, most samples first; at most `OUTCOMES_SHOWN`.
     """
 
     applied: bool
@@ -95,6 +106,7 @@ class TouchedShape(TypedDict):
     carrying: dict[str, int]
     samples: int
     unlabelled: int
+    outcomes: list[OutcomeShape]
     snapshots: list[HeldShape]
 
 
@@ -146,6 +158,10 @@ def touched_shape(touched: Touched, *, applied: bool) -> TouchedShape:
         "carrying": touched.carrying,
         "samples": touched.samples,
         "unlabelled": touched.unlabelled,
+        "outcomes": [
+            {"before": list(outcome.before), "after": list(outcome.after), "samples": outcome.samples}
+            for outcome in touched.outcomes[:OUTCOMES_SHOWN]
+        ],
         "snapshots": [{"hash": snapshot.hash, "samples": snapshot.samples} for snapshot in touched.snapshots],
     }
 

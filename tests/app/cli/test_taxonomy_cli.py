@@ -109,6 +109,7 @@ def test_a_change_is_only_looked_at_without_yes(answer: Answer, shown: Shown) ->
         "carrying": {"差评": 2},
         "samples": 2,
         "unlabelled": 0,
+        "outcomes": [{"before": ["差评"], "after": ["不满意"], "samples": 2}],
         "snapshots": [{"hash": frozen, "samples": 2}],
     }
     out, err = shown("taxonomy", "rename", "差评", "不满意")
@@ -171,8 +172,14 @@ def test_what_is_in_force_says_how_to_take_it_back(shown: Shown, answer: Answer)
     ]
     answer(*out.splitlines()[-1].split(": ")[1].split()[1:], "--yes")
     assert counts(answer) == {"中评": 1, "好评": 1, "差评": 2}
-    out, _ = shown("taxonomy", "undo", "3", "--yes")
-    assert out.splitlines()[0] == "撤销 undo: 版本 version 3（版本 version 4）"
+    answer("taxonomy", "merge", "好评", "中评", "--into", "不差", "--yes")
+    out, _ = shown("taxonomy", "undo")
+    assert out.splitlines() == [
+        "撤销 undo: 版本 version 4（版本 version 5）",
+        "  不差 → 中评  样本 samples 1",
+        "  不差 → 好评  样本 samples 1",
+        "  涉及样本 samples touched 2，其中将无标签 left without a label 0",
+    ]
 
 
 @pytest.mark.usefixtures("reviews")

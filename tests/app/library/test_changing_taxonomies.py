@@ -6,7 +6,16 @@ from workshop import Workshop
 from app.library.declarations import read_declaration
 from app.library.labelling import label_sample
 from app.library.revisions import add, merge, move, remove, rename, split
-from app.library.taxonomies import Change, Touched, Undo, change_taxonomy, list_versions, preview_change, show_taxonomy
+from app.library.taxonomies import (
+    Change,
+    Outcome,
+    Touched,
+    Undo,
+    change_taxonomy,
+    list_versions,
+    preview_change,
+    show_taxonomy,
+)
 from app.library.verifying import verify
 from app.store.tables import audit_events, label_events
 from model.errors import BadTaxonomy, UnknownLabel
@@ -128,6 +137,33 @@ def test_labels_given_in_terms_that_were_taken_back_wait_where_nobody_knows_the_
     say(reviews, "隔音差", "很好")
     change(reviews, Undo())
     assert labels(reviews)["隔音差"] == "好评"
+
+
+def test_what_an_undo_would_do_is_told_sample_by_sample(reviews: Workshop) -> None:
+    change(reviews, merge(["好评", "中评"], into="不差"))
+    say(reviews, "早餐凉", "不差")
+    undoing = preview_change(reviews.engine, "default", Undo())
+    assert (undoing.samples, undoing.unlabelled) == (3, 1)
+    assert set(undoing.outcomes) == {
+        Outcome(("不差",), ("好评",), 1),
+        Outcome(("不差",), ("中评",), 1),
+        Outcome(("不差",), (), 1),  # said since, and nobody knows which of the two
+    }
+    change(reviews, Undo())
+    redoing = preview_change(reviews.engine, "default", Undo(3))
+    assert Outcome((), ("不差",), 1) in redoing.outcomes
+    assert (redoing.samples, redoing.unlabelled) == (3, 0)
+
+
+def test_an_undo_is_refused_where_samples_could_not_keep_their_labels(workshop: Workshop) -> None:
+    paths = workshop.write("a.txt", "公司/裁员\n公司/上市\n赛事/夺冠\n")
+    choices = [Choice.SINGLE, Choice.MULTI]
+    change(workshop, read_declaration(paths, level_sep="/", choices=choices))
+    workshop.load(workshop.write("a.csv", "text,label\n裁员后上市,公司/裁员\n"))
+    change(workshop, move("公司/上市", under="赛事"))
+    say(workshop, "裁员后上市", "赛事/夺冠", "赛事/上市")
+    with pytest.raises(BadTaxonomy, match="1 samples could not keep their labels"):
+        change(workshop, Undo())
 
 
 def test_merging_ends_a_conflict_and_undo_brings_it_back(workshop: Workshop) -> None:
