@@ -34,6 +34,10 @@ class SlowBody(BadInput):
     """A body did not arrive in time."""
 
 
+class NoRoom(WenleiError):
+    """The server's disk is full."""
+
+
 class NotReady(WenleiError):
     """The server is up, its models are not."""
 
@@ -82,6 +86,7 @@ STATUSES: tuple[tuple[type[WenleiError], int, str], ...] = (
     (MissingExtra, 503, "missing_extra"),
     (BadBundle, 503, "bad_bundle"),
     (DatabaseUnavailable, 503, "database_unavailable"),
+    (NoRoom, 507, "no_room"),
 )
 INTERNAL = "the server failed; its log tells why under this answer's X-Request-ID"
 

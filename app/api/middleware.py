@@ -170,13 +170,13 @@ def _has_body(scope: Scope) -> bool:
 async def refuse_early(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer with `error`, but first read the body and throw it away: a client that still sends does not listen."""
     response = error_response(error)
-    if _has_body(scope) and not await _drain(receive):
+    if _has_body(scope) and not await drain(receive):
         response.headers["Connection"] = "close"
     await response(scope, receive, send)
 
 
-async def _drain(receive: Receive) -> bool:
-    """Whether the body came to its end, in good time and not too large."""
+async def drain(receive: Receive) -> bool:
+    """Read on and throw it away: whether the body came to its end, in good time and not too large."""
     size, more = 0, True
     try:
         async with asyncio.timeout(BODY_SECONDS):

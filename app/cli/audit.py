@@ -1,11 +1,11 @@
 """`wenlei audit …`: who did what when."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from app.library.shapes.people import audit_list
 from app.settings import load_settings
 from app.store.audit import AuditEvent, latest_events
 from app.store.database import connect, open_database, reading
@@ -21,13 +21,17 @@ def audit() -> None:
 
 @app.command("list")
 def list_events(
-    limit: Annotated[int, typer.Option(min=1, help="最多条数 | how many at most")] = 100, as_json: JsonFlag = False
+    limit: Annotated[int, typer.Option(min=1, help="最多条数 | how many at most")] = 100,
+    before: Annotated[
+        int | None, typer.Option(help="只列此编号之前的，用于翻页 | only those before this id, to page on")
+    ] = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """列出最近的操作，新的在前 | list what was done lately, the newest first."""
     with open_database(load_settings()) as engine, connect(engine) as connection, reading(connection):
-        found = latest_events(connection, limit)
+        found = latest_events(connection, limit, before=before)
     emit(
-        {"events": [asdict(event) for event in found]},
+        audit_list(found),
         as_json=as_json,
         render=lambda console: console.print(_table(found)),
     )

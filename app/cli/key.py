@@ -1,20 +1,20 @@
 """`wenlei key …`: API keys, shown once and kept as hashes."""
 
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Column, Table
 
+from app.library.shapes.people import RevokedKey, key_list, made_key
 from app.people.accounts import create_key, retire_key, who_runs_this
+from app.people.keys import LONGEST_LIFE
 from app.settings import load_settings
 from app.store.database import connect, open_database, reading
 from app.store.people import Key, Scope, all_keys
 from model.console import JsonFlag, emit, say
 
 app = typer.Typer(no_args_is_help=True, help="API 密钥 | API keys")
-
-LONGEST_LIFE = 36_500  # days
 
 
 @app.command()
@@ -37,7 +37,7 @@ def create(
         made = create_key(engine, user=user, scope=scope, actor=who_runs_this(), lifetime=lifetime, rate=rate)
     say("请现在保存，之后无法再看到 | keep it now, it can't be shown again")
     emit(
-        {"key": made.secret.text, **_described(made.key)},
+        made_key(made.key, made.secret.text),
         as_json=as_json,
         render=lambda console: console.print(made.secret.text, soft_wrap=True, highlight=False),
     )
@@ -49,7 +49,7 @@ def list_keys(as_json: JsonFlag = False) -> None:
     with open_database(load_settings()) as engine, connect(engine) as connection, reading(connection):
         found = all_keys(connection)
     emit(
-        {"keys": [_described(key) for key in found]},
+        key_list(found),
         as_json=as_json,
         render=lambda console: console.print(_table(found)),
     )
@@ -62,13 +62,7 @@ def revoke(
     """停用密钥 | revoke a key, for good; servers hear of it within seconds."""
     with open_database(load_settings()) as engine:
         retire_key(engine, key_id, actor=who_runs_this())
-    emit({"id": key_id, "revoked": True}, as_json=as_json)
-
-
-def _described(key: Key) -> dict[str, Any]:
-    """All of the key but its hash."""
-    fields = ("id", "user", "scope", "rate", "state", "created_at", "expires_at", "revoked_at")
-    return {name: getattr(key, name) for name in fields}
+    emit(RevokedKey(id=key_id, revoked=True), as_json=as_json)
 
 
 def _table(found: list[Key]) -> Table:

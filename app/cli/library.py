@@ -16,11 +16,14 @@ from app.cli import (
     library_samples,
     library_snapshots,
 )
+from app.library.cataloguing import library_size
+from app.library.near import NearSettings
+from app.library.shapes.snapshots import frozen_shape
 from app.library.snapshots import Conflicts, Frozen, freeze, gaps
 from app.library.splits import SPLITS, Splitter
 from app.settings import load_settings
 from app.store.database import open_database
-from model.console import JsonFlag, emit, say
+from model.console import JsonFlag, emit, progress, say
 
 app = typer.Typer(no_args_is_help=True, help="标准样本库：导入、快照 | the standard-sample library: import, snapshots")
 
@@ -40,27 +43,32 @@ def snapshot_command(
     conflicts: Annotated[
         Conflicts, typer.Option(help="标签冲突的样本 | samples with conflicting labels")
     ] = Conflicts.KEEP,
+    near: Annotated[
+        float, typer.Option(help="相似度达到多少算近重复，近重复不跨划分 | near duplicates share a split")
+    ] = NearSettings().threshold,
     out: Annotated[Path | None, typer.Option(help="快照所在文件夹 | folder that the snapshot is put in")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """冻结样本库为不可变快照 | freeze the labelled samples; the same content gives the same snapshot."""
     settings = load_settings()
-    with open_database(settings) as engine:
+    with (
+        open_database(settings) as engine,
+        progress("冻结 | freezing", 2 * library_size(engine, library)) as advance,
+    ):
         frozen = freeze(
             engine,
             library=library,
             folder=out or settings.home / "snapshots" / library,
             splitter=Splitter(test=test, dev=dev, seed=seed),
             conflicts=conflicts,
+            near=NearSettings(near),
+            on_samples=advance,
         )
-    for gap in gaps(frozen.snapshot):
+    told = frozen_shape(frozen, gaps(frozen.snapshot))
+    for gap in told["warnings"]:
         say(f"注意 | warning: {gap}")
     emit(
-        {
-            "snapshot": frozen.snapshot.hash,
-            "path": str(frozen.snapshot.path),
-            "counts": {**frozen.snapshot.counts, "conflicts": frozen.conflicts},
-        },
+        {**told, "path": str(frozen.snapshot.path)},
         as_json=as_json,
         render=lambda console: _show(console, frozen),
     )
@@ -89,7 +97,7 @@ app.command("verify")(library_snapshots.verify)
 app.command("list")(library_list.list_libraries)
 app.command("samples")(library_samples.list_samples)
 app.command("reindex")(library_snapshots.reindex)
-app.command("rollback")(library_rollback.rollback)
+app.command("rollback", epilog=library_rollback.ROLLBACK_EXAMPLES)(library_rollback.rollback)
 app.command("label")(library_labels.label)
 app.command("history")(library_labels.show_history)
 app.command("blame")(library_labels.blame)

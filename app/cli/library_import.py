@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,10 +11,11 @@ from rich.table import Table as Grid
 
 from app.library.definition import ImportOptions
 from app.library.formats import Format
-from app.library.importing import Imported, import_files
+from app.library.importing import import_files
 from app.library.label_names import read_label_names
 from app.library.previewing import ROWS_LOOKED_AT, Preview, preview_files
 from app.library.rows import Columns
+from app.library.shapes.imports import import_preview, imported_shape
 from app.library.tables import Reading, Table
 from app.settings import Settings, load_settings
 from app.store.database import connect, is_set_up, open_database
@@ -85,6 +86,12 @@ def import_command(
     )
     columns = Columns(text=text, label=label, pair=pair, split=split)
     reading = Reading(format=file_format, header=header, encoding=encoding, sheet=sheet)
+    left_out: list[str] = []
+
+    def tell_left_out(name: str) -> None:
+        say(f"{name}: 未导入 | left out")
+        left_out.append(name)
+
     if dry_run:
         previews = preview_files(
             files,
@@ -92,9 +99,13 @@ def import_command(
             known=_known(settings, library),
             columns=columns,
             reading=reading,
-            on_skipped=_tell_skipped,
+            on_skipped=tell_left_out,
         )
-        emit(_preview_json(previews), as_json=as_json, render=lambda console: _render(console, previews))
+        emit(
+            import_preview(previews, left_out=left_out),
+            as_json=as_json,
+            render=lambda console: _render(console, previews),
+        )
         return
     total = sum(file.stat().st_size for file in files if file.is_file())
     with open_database(settings) as engine, progress("导入 | importing", total) as advance:
@@ -107,14 +118,16 @@ def import_command(
             rejects_folder=settings.home / "rejects",
             on_read=advance,
             on_table=_tell_table,
-            on_skipped=_tell_skipped,
+            on_skipped=tell_left_out,
         )
     if imported.several_in_one:
         say(
             f"注意 | warning: 类别 “{imported.several_in_one}” 像是多个标签；若是，请另建样本库并给出 --label-sep | "
             "this class looks like several labels; if so, import into another library with --label-sep"
         )
-    emit(_imported_json(imported), as_json=as_json)
+    rejects_file = str(imported.rejects_file) if imported.rejects_file else None
+    told = imported_shape(imported, rejects_file=rejects_file, left_out=left_out)
+    emit(told if as_json else {name: value for name, value in told.items() if value not in (None, [])}, as_json=as_json)
 
 
 def _known(settings: Settings, library: str) -> LibraryDefinition | None:
@@ -131,61 +144,6 @@ def _tell_table(table: Table) -> None:
         say(f"{table.name}: 导入此工作表 | this sheet is imported")
     if table.encoding not in (None, "utf-8", "utf-8-sig"):
         say(f"{table.name}: 编码 | encoding {table.encoding}")
-
-
-def _tell_skipped(name: str) -> None:
-    say(f"{name}: 未导入 | left out")
-
-
-def _imported_json(imported: Imported) -> dict[str, Any]:
-    return {
-        "read": imported.read,
-        "added": imported.added,
-        "duplicates": imported.duplicates,
-        "rejected": imported.rejected,
-        "rejects_file": str(imported.rejects_file) if imported.rejects_file else None,
-    }
-
-
-def _preview_json(previews: Sequence[Preview]) -> dict[str, Any]:
-    return {
-        "dry_run": True,
-        "tables": [
-            {
-                "name": shown.table.name,
-                "format": shown.table.format.value,
-                "encoding": shown.table.encoding,
-                "delimiter": shown.table.delimiter,
-                "columns": [
-                    {
-                        "name": column.name,
-                        "role": shown.role(column.name),
-                        "chars": round(column.chars, 1),
-                        "distinct": column.distinct,
-                        "example": column.example,
-                    }
-                    for column in shown.facts
-                ],
-                "read": shown.read,
-                "duplicates": shown.duplicates,
-                "rejected": shown.rejected,
-                "labels": shown.labels,
-                "rows": [
-                    {
-                        "line": row.line,
-                        "text": row.text,
-                        "pair": row.pair,
-                        "labels": json.loads(row.labels or "[]"),
-                        "actor": row.actor,
-                    }
-                    for row in shown.rows
-                ],
-                "rejects": shown.rejects,
-                "problem": shown.problem,
-            }
-            for shown in previews
-        ],
-    }
 
 
 def _render(console: Console, previews: Sequence[Preview]) -> None:

@@ -1,13 +1,14 @@
 """`wenlei library rollback`: back to a snapshot, and forth again."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from app.cli.agreeing import By, Foreseen, LibraryName, Note, Yes, agreed, examples, line, person
 from app.library.rolling import RolledBack, preview_rollback, roll_back
+from app.library.shapes.upkeep import rolled_back_shape
 from app.settings import load_settings
 from app.store.database import open_database
 from model.console import JsonFlag, emit, progress
@@ -48,7 +49,7 @@ def rollback(
         def foresee() -> Foreseen:
             touched = preview_rollback(engine, library, snapshot)
             return Foreseen(
-                rollback_json(touched, undo=undo, applied=False), lambda console: _show(console, touched, undo=undo)
+                rolled_back_shape(touched, undo=undo, applied=False), lambda console: _show(console, touched, undo=undo)
             )
 
         if not agreed(foresee, yes=yes, as_json=as_json):
@@ -64,21 +65,7 @@ def rollback(
         else:
             line(console, "已生效；撤销 | in force; to take it back: " + _way("--undo", library))
 
-    emit(rollback_json(done, undo=undo, applied=True), as_json=as_json, render=render)
-
-
-def rollback_json(done: RolledBack, *, undo: bool, applied: bool) -> dict[str, Any]:
-    """A rollback as commands print it, before or after it is done."""
-    before, after = done.before.labels, done.after.labels
-    return {
-        "applied": applied,
-        "undo": undo,
-        "snapshot": done.snapshot,
-        "events": done.events,
-        "samples": done.samples,
-        "classes_gone": [label for label in before if label not in after],
-        "classes_back": [label for label in after if label not in before],
-    }
+    emit(rolled_back_shape(done, undo=undo, applied=True), as_json=as_json, render=render)
 
 
 def _show(console: Console, done: RolledBack, *, undo: bool) -> None:

@@ -1,9 +1,8 @@
 """`wenlei library snapshots`, `diff`, `export` and `verify`: what was frozen, and whether it still is what it was."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,20 +10,19 @@ from rich.table import Table
 
 from app.library.cataloguing import library_size
 from app.library.cataloguing import reindex as rebuild
-from app.library.diffing import Change, ChangeKind, Diff, TaxonomyDiff, diff_snapshots
+from app.library.diffing import ChangeKind, Diff, TaxonomyDiff, diff_snapshots
 from app.library.exporting import ExportFormat, export_label_names, export_snapshot, refuse_existing
 from app.library.recorded import find_snapshot, list_snapshots
+from app.library.shapes.snapshots import SnapshotShape, diff_shape, snapshot_shape
+from app.library.shapes.upkeep import MOST_PROBLEMS, ReindexedShape, verified_shape
 from app.library.verifying import rows_to_verify
 from app.library.verifying import verify as verify_library
 from app.settings import load_settings
 from app.store.database import open_database
-from app.store.snapshots import RecordedSnapshot
 from model.console import JsonFlag, emit, progress, say
-from model.errors import BadInput, BadSnapshot
-from model.snapshot import describe_snapshot
+from model.errors import BadInput
 from model.types import Sample, Split, preview
 
-PROBLEMS_IN_JSON = 1000  # all of them are counted, and told on stderr
 SHOWN_HASH = 12  # digits: enough to name a snapshot
 MINUTE = len("2026-01-01T00:00")
 
@@ -38,8 +36,10 @@ Reference = Annotated[
 def snapshots(library: OneLibrary = None, as_json: JsonFlag = False) -> None:
     """列出冻结过的快照 | list the snapshots that were frozen, oldest first."""
     with open_database(load_settings()) as engine:
-        rows = [_listed(record) for record in list_snapshots(engine, library)]
-    emit({"snapshots": rows}, as_json=as_json, render=lambda console: console.print(_snapshot_table(rows)))
+        found = list_snapshots(engine, library)
+    rows = [snapshot_shape(record) for record in found]
+    placed = [{**row, "path": str(record.path)} for row, record in zip(rows, found, strict=True)]
+    emit({"snapshots": placed}, as_json=as_json, render=lambda console: console.print(_snapshot_table(rows)))
 
 
 def diff(
@@ -53,8 +53,7 @@ def diff(
         old, new = find_snapshot(engine, before), find_snapshot(engine, after)
     with progress("比较 | comparing", old.counts["total"] + new.counts["total"]) as advance:
         found = diff_snapshots(old, new, examples=examples, on_sample=advance)
-    result = {"before": old.hash, "after": new.hash, **_diff_json(found)}
-    emit(result, as_json=as_json, render=lambda console: _render_diff(console, found))
+    emit(diff_shape(old, new, found), as_json=as_json, render=lambda console: _render_diff(console, found))
 
 
 def export(
@@ -101,10 +100,10 @@ def verify(library: OneLibrary = None, as_json: JsonFlag = False) -> None:
             for problem in verify_library(engine, library=library, on_rows=advance):
                 say(f"{problem.place}: {problem.what}")
                 count += 1
-                if count <= PROBLEMS_IN_JSON:
-                    problems.append(problem._asdict())
+                if count <= MOST_PROBLEMS:  # all of them are counted, and told on stderr
+                    problems.append(problem)
     emit(
-        {"clean": not count, "problems": count, "first_problems": problems},
+        verified_shape(count, problems),
         as_json=as_json,
         render=lambda console: console.print(f"{count} 个问题 | problems" if count else "完好 | clean"),
     )
@@ -118,32 +117,13 @@ def reindex(library: LibraryName = "default", as_json: JsonFlag = False) -> None
         total = library_size(engine, library)
         with progress("重建 | indexing", total) as advance:
             rebuild(engine, library, on_samples=advance)
-    emit({"library": library, "samples": total}, as_json=as_json)
-
-
-def _listed(record: RecordedSnapshot) -> dict[str, Any]:
-    """`state`: present, or gone, or damaged where its manifest can't be read."""
-    counts, state = None, "present"
-    try:
-        described = describe_snapshot(record.path)
-        counts = {name: described.counts[name] for name in ("total", "train", "dev", "test")}
-    except (BadSnapshot, OSError):
-        state = "damaged" if record.path.is_dir() else "gone"
-    return {
-        "library": record.library,
-        "snapshot": record.hash,
-        "created_at": record.created_at,
-        "parent": record.parent,
-        "counts": counts,
-        "state": state,
-        "path": str(record.path),
-    }
+    emit(ReindexedShape(library=library, samples=total), as_json=as_json)
 
 
 _STATES = {"present": "在 there", "gone": "已不在 gone", "damaged": "已损坏 damaged"}
 
 
-def _snapshot_table(rows: list[dict[str, Any]]) -> Table:
+def _snapshot_table(rows: list[SnapshotShape]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("时间 time", "快照 snapshot", "父 parent"):
         table.add_column(heading, no_wrap=True)
@@ -160,38 +140,6 @@ def _snapshot_table(rows: list[dict[str, Any]]) -> Table:
             row["library"],
         )
     return table
-
-
-def _diff_json(found: Diff) -> dict[str, Any]:
-    taxonomy = found.taxonomy
-    return {
-        **{kind.value: count for kind, count in found.counts.items()},
-        "unchanged": found.unchanged,
-        "label_changes": [
-            {"from": old, "to": new, "count": count} for (old, new), count in found.label_changes.most_common()
-        ],
-        "split_changes": [
-            {"from": old.value, "to": new.value, "count": count}
-            for (old, new), count in found.split_changes.most_common()
-        ],
-        "taxonomy": asdict(taxonomy),
-        "examples": {kind.value: [_change_json(change) for change in found.examples[kind]] for kind in found.examples},
-    }
-
-
-def _change_json(change: Change) -> dict[str, Any]:
-    sample = change.sample
-    return {
-        "id": sample.id,
-        "text": sample.text,
-        "pair": sample.pair,
-        "before": _state_json(change.before),
-        "after": _state_json(change.after),
-    }
-
-
-def _state_json(sample: Sample | None) -> dict[str, Any] | None:
-    return None if sample is None else {"labels": list(sample.labels), "split": sample.split.value}
 
 
 _KINDS = {

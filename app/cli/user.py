@@ -1,11 +1,11 @@
 """`wenlei user …`: the people and programs that hold keys."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from app.library.shapes.people import MadeUser, RevokedUser, user_list
 from app.people.accounts import create_user, retire_user, who_runs_this
 from app.settings import load_settings
 from app.store.database import connect, open_database, reading
@@ -28,7 +28,7 @@ def create(
     """新建用户 | make a user, who has no key yet."""
     with open_database(load_settings()) as engine:
         create_user(engine, name, scope, actor=who_runs_this())
-    emit({"user": name, "scope": scope}, as_json=as_json)
+    emit(MadeUser(user=name, scope=scope), as_json=as_json)
 
 
 @app.command("list")
@@ -37,7 +37,7 @@ def list_users(as_json: JsonFlag = False) -> None:
     with open_database(load_settings()) as engine, connect(engine) as connection, reading(connection):
         found = all_users(connection)
     emit(
-        {"users": [asdict(user) for user in found]},
+        user_list(found),
         as_json=as_json,
         render=lambda console: console.print(_table(found)),
     )
@@ -48,7 +48,7 @@ def revoke(name: Name, as_json: JsonFlag = False) -> None:
     """停用用户及其全部密钥 | revoke a user and all of their keys, for good."""
     with open_database(load_settings()) as engine:
         retire_user(engine, name, actor=who_runs_this())
-    emit({"user": name, "revoked": True}, as_json=as_json)
+    emit(RevokedUser(user=name, revoked=True), as_json=as_json)
 
 
 def _table(found: list[User]) -> Table:

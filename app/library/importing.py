@@ -16,12 +16,14 @@ from app.library.rejects import Rejects, open_rejects
 from app.library.rows import Columns, RowReader, readers
 from app.library.sources import Source, find_sources, fingerprint, unchanged
 from app.library.tables import Reading, Table, open_tables
+from app.store.audit import record
 from app.store.database import connect, writing
 from app.store.libraries import Library, LibraryDefinition, find_library, lock_library, save_library
 from app.store.merging import IMPORT_ACTOR, SourceFile, merge
 from app.store.rollbacks import last_event
 from app.store.staging import StagedRow, Staging
 from model.errors import BadInput
+from model.types import preview
 
 ROWS_AT_ONCE = 10_000
 
@@ -30,7 +32,8 @@ ROWS_AT_ONCE = 10_000
 class Imported:
     """read = added + duplicates + rejected. `duplicates`: the library, or a row before, had the text already.
 
-    several_in_one: a new class that looks like several labels which nobody said how to part.
+    several_in_one: a new class that looks like several labels which nobody said how to part. first_rejects: where the
+    first rows are that were rejected, and why.
     """
 
     read: int
@@ -39,6 +42,7 @@ class Imported:
     rejected: int
     rejects_file: Path | None
     several_in_one: str | None
+    first_rejects: tuple[str, ...]
 
 
 def import_files(
@@ -49,11 +53,14 @@ def import_files(
     columns: Columns,
     reading: Reading,
     rejects_folder: Path,
+    by: str | None = None,
     on_read: Callable[[int], None] = lambda _: None,
     on_table: Callable[[Table], None] = lambda _: None,
     on_skipped: Callable[[str], None] = lambda _: None,
 ) -> Imported:
     """Import all `paths` into the library of the options, which is made where it isn't there.
+
+    by: the user who asks for it, where that is known; then the audit log tells of it, if it comes about.
 
     `on_read` hears of bytes read from disk, `on_table` of each file or sheet before it is read, `on_skipped` of each
     file in an archive, and each sheet, that is not imported.
@@ -99,6 +106,8 @@ def import_files(
             before = last_event(connection)
             added = merge(staging, library, files)
             catalogue_import(connection, library, after=before)
+            if by is not None:
+                _log(connection, options.library, files, by=by, added=added)
         return Imported(
             read=read,
             added=added,
@@ -106,7 +115,14 @@ def import_files(
             rejected=rejects.count,
             rejects_file=rejects.publish(),
             several_in_one=several_in_one(labels.seen) if _takes_labels_whole(options, settled) else None,
+            first_rejects=tuple(rejects.first),
         )
+
+
+def _log(connection: sa.Connection, library: str, files: list[SourceFile], *, by: str, added: int) -> None:
+    hashes = preview(dict.fromkeys(file.sha256 for file in files))
+    names = preview(file.name for file in files)
+    record(connection, actor=by, action="library.import", target=library, files=names, sha256=hashes, added=str(added))
 
 
 def _takes_labels_whole(options: ImportOptions, definition: LibraryDefinition) -> bool:

@@ -1,6 +1,7 @@
 """Read a file that names the classes: a name a line, or JSON objects of a number and a name each."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,27 @@ def read_label_names(path: Path) -> tuple[str, ...]:
         text = path.read_text(encoding).rstrip()
     except UnicodeDecodeError as error:
         raise BadInput(f"--label-names {path}: byte {error.start + 1} is not {encoding}; save it as UTF-8") from None
-    names: dict[str, None] = {}
     json_text = text.lstrip()
     raw_names = _from_json(json_text, path) if json_text[:1] in ("{", "[") else text.splitlines()
-    for line, name in enumerate(map(label_name, raw_names), 1):
-        if not name:
-            raise BadInput(f"--label-names {path}, line {line}: the name is empty")
-        if name in names:
-            raise BadInput(f"--label-names {path}, line {line}: {name!r} stands twice")
-        names[name] = None
+    names = check_label_names(raw_names, place=f"--label-names {path}, line")
     if not names:
         raise BadInput(f"--label-names {path} is empty; write one class name a line")
+    return names
+
+
+def check_label_names(raw_names: Iterable[str], *, place: str) -> tuple[str, ...]:
+    """The names as labels are spelled; `place`: what messages call them, before their number.
+
+    Raises:
+        BadInput: a name is empty or stands twice.
+    """
+    names: dict[str, None] = {}
+    for number, name in enumerate(map(label_name, raw_names), 1):
+        if not name:
+            raise BadInput(f"{place} {number}: the name is empty")
+        if name in names:
+            raise BadInput(f"{place} {number}: {name!r} stands twice")
+        names[name] = None
     return tuple(names)
 
 

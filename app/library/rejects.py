@@ -8,10 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+from model.errors import BadInput
+
 RAW_CHARS = 200  # of a cell: enough to find the row again
 REASONS_KEPT = 3
-STEM_BYTES = 80  # file systems allow 255 to a name, and a Chinese character takes three
+NAME_BYTES = 255  # what file systems allow
+STEM_BYTES = 80  # of them, and a Chinese character takes three
 LEVELS = 3  # of JSON inside a row
+_NAME = re.compile(r"\w[\w.-]*-\d{8}T\d{12}Z\.jsonl")
 
 
 class Rejects:
@@ -19,8 +23,7 @@ class Rejects:
 
     def __init__(self, folder: Path, stem: str) -> None:
         time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-        safe = re.sub(r"[^\w.-]+", "_", stem).encode()[:STEM_BYTES].decode(errors="ignore")
-        self._path = folder / f"{safe}-{time}.jsonl"
+        self._path = folder / f"{_safe(stem)}-{time}.jsonl"
         self._partial = self._path.with_name(f".{self._path.name}.partial")
         self._file: TextIO | None = None
         self.count = 0
@@ -60,6 +63,24 @@ def open_rejects(folder: Path, stem: str) -> Iterator[Rejects]:
         yield rejects
     finally:
         rejects.discard()
+
+
+def find_rejects(folder: Path, library: str, name: str) -> Path:
+    """The rejects file called `name`, of an import into `library`; no name leads out of the folder.
+
+    Raises:
+        BadInput: no import has left such a file.
+    """
+    path = folder / name
+    is_one = _NAME.fullmatch(name) and len(name.encode()) <= NAME_BYTES and name.startswith(_safe(f"{library}-"))
+    if not is_one or path.is_symlink() or not path.is_file():
+        raise BadInput(f"library {library!r} has no rejects file {name[:200]!r}; the answer to an import names its own")
+    return path
+
+
+def _safe(stem: str) -> str:
+    """`stem` as part of a file's name."""
+    return re.sub(r"[^\w.-]+", "_", stem).encode()[:STEM_BYTES].decode(errors="ignore")
 
 
 def _shortened(raw: Any, levels: int = LEVELS) -> Any:

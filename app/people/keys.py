@@ -9,6 +9,7 @@ from argon2.exceptions import VerifyMismatchError
 
 ID_BYTES = 6
 SECRET_BYTES = 20
+LONGEST_LIFE = 36_500  # days
 KEY = re.compile(rf"wl_([0-9a-f]{{{2 * ID_BYTES}}})_([0-9a-f]{{{2 * SECRET_BYTES}}})")
 
 # The least that OWASP's password cheat sheet recommends: nobody can guess 160 random bits, and a server of 1 GiB

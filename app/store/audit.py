@@ -13,6 +13,7 @@ from model.run import now
 class AuditEvent:
     """`actor` did `action` (such as key.create) to `target`; `details`: with which values, never secret ones."""
 
+    id: int
     at: str
     actor: str
     action: str
@@ -29,10 +30,12 @@ def record(connection: sa.Connection, *, actor: str, action: str, target: str, *
     )
 
 
-def latest_events(connection: sa.Connection, limit: int) -> list[AuditEvent]:
-    """The newest `limit` events, newest first."""
+def latest_events(connection: sa.Connection, limit: int, *, before: int | None = None) -> list[AuditEvent]:
+    """The newest `limit` events, newest first; `before`: only those with smaller ids."""
     query = sa.select(audit_events).order_by(audit_events.c.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(audit_events.c.id < before)
     return [
-        AuditEvent(row.at, row.actor, row.action, row.target, json.loads(row.details))
+        AuditEvent(row.id, row.at, row.actor, row.action, row.target, json.loads(row.details))
         for row in connection.execute(query)
     ]

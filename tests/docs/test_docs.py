@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from app.api import events, libraries, samples, taxonomy
+from app.api import events, imports, libraries, people, samples, snapshots, taxonomy, upkeep
 from app.cli import COMMANDS, GROUPS
 from app.errors import STATUSES
 from app.settings import Settings
@@ -14,6 +14,7 @@ from app.settings import Settings
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 HTTP = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
+KEYS = (ROOT / "docs" / "keys.md").read_text(encoding="utf-8")
 HTTP_LIBRARY = (ROOT / "docs" / "http-library.md").read_text(encoding="utf-8")
 
 
@@ -27,11 +28,11 @@ def test_every_error_code_is_explained(code: str) -> None:
     assert f"`{code}`" in HTTP
 
 
-@pytest.mark.parametrize("nouns", [events, libraries, samples, taxonomy])
+@pytest.mark.parametrize("nouns", [events, imports, libraries, people, samples, snapshots, taxonomy, upkeep])
 def test_every_route_to_the_library_is_explained(nouns: ModuleType) -> None:
     for route in nouns.router.routes:
         (method,) = route.methods
-        assert re.search(rf"`{method} {re.escape(route.path)}[`?]", HTTP_LIBRARY), route.path
+        assert re.search(rf"`{method} {re.escape(route.path)}[`?]", HTTP_LIBRARY + KEYS), route.path
 
 
 @pytest.mark.parametrize("name", list(Settings.model_fields))

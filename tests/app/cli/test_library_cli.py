@@ -25,7 +25,10 @@ def test_titles_with_numbered_classes_become_a_snapshot(call: Call, home: Path) 
     columns = ("--library", "titles", "--no-header", "--text", "0", "--label", "1", "--label-names", "class.txt")
     imported = call("import", "train.txt", *columns, "--split", "train")
     rejects = Path(imported.pop("rejects_file"))
-    assert imported == {"read": 4, "added": 2, "duplicates": 1, "rejected": 1}
+    (reason,) = imported.pop("first_rejects")
+    assert reason.startswith("train.txt, line 4: label '9' is not in the taxonomy")
+    counts = {"read": 4, "added": 2, "duplicates": 1, "rejected": 1}
+    assert imported == counts | {"several_in_one": None, "left_out": []}
     assert rejects.parent == home / "rejects"
     assert json.loads(rejects.read_text(encoding="utf-8"))["line"] == 4
     assert call("import", "dev.txt", *columns, "--split", "valid")["rejects_file"] is None
@@ -124,7 +127,10 @@ def test_a_killed_import_leaves_nothing_half_written(tmp_path: Path) -> None:
         "added": 2000,
         "duplicates": 0,
         "rejected": 0,
+        "first_rejects": [],
         "rejects_file": None,
+        "several_in_one": None,
+        "left_out": [],
     }
 
 
