@@ -74,7 +74,7 @@ def show(library: LibraryName = "default", as_json: JsonFlag = False) -> None:
     epilog=examples(
         ("每行一类 | a class a line", "wenlei taxonomy declare classes.txt --library 评论"),
         (
-            "或 CSV、Excel、JSON 表格；列 columns：名称 name、上级 parent、编码 code、说明 description、别名 aliases",
+            "列：名称 name、上级 parent、编码 code、说明 description、别名 aliases",
             "wenlei taxonomy declare classes.xlsx --library 事件 --choices single,multi",
         ),
     )
@@ -82,7 +82,7 @@ def show(library: LibraryName = "default", as_json: JsonFlag = False) -> None:
 def declare(
     file: Annotated[
         Path,
-        typer.Argument(help="每行一类，或带表头的表格（名称、上级、编码、说明、别名） | a class a line, or a table"),
+        typer.Argument(help="文件：每行一类，或带表头的表格 | a class a line, or a table with a header"),
     ],
     task: Annotated[Task | None, typer.Option(help="任务（新库） | the task, of a new library")] = None,
     level_sep: Annotated[str | None, typer.Option(help="层级分隔符 | what parts the levels of a path")] = None,
@@ -237,7 +237,7 @@ def versions(library: LibraryName = "default", as_json: JsonFlag = False) -> Non
     "undo",
     epilog=examples(
         ("由后往前，一次一个 | from the last to the first", "wenlei taxonomy undo"),
-        ("撤销第 5 版的“撤销”，即恢复 | version 5 was an undo: bring back what it undid", "wenlei taxonomy undo 5"),
+        ("第 5 版是撤销：再撤销，即恢复 | version 5 was an undo: take that back", "wenlei taxonomy undo 5"),
     ),
 )
 def undo_change(

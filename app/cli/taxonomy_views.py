@@ -60,6 +60,8 @@ def show_touched(console: Console, touched: Touched, library: str) -> None:
             line(console, f"  {what}: {preview(labels)}")
     if touched.version == 1:
         return
+    if sorted(before.labels) == sorted(after.labels) and before.labels != after.labels:
+        line(console, f"  新的顺序 | in another order: {preview(after.labels)}")
     line(
         console,
         f"  涉及样本 samples touched {touched.samples:,}，其中将无标签 left without a label {touched.unlabelled:,}",

@@ -128,3 +128,11 @@ REFUSALS: list[tuple[tuple[str, ...], str]] = [
 def test_what_can_not_be_rolled_back_is_told_in_one_line(refusal: Refusal) -> None:
     for arguments, message in REFUSALS:
         assert message in refusal("rollback", *arguments)
+
+
+def test_help_teaches_by_examples(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["library", "rollback", "--help"])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "例 | Examples" in lines
+    assert "wenlei library rollback --undo" in lines

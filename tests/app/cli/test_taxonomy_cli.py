@@ -199,6 +199,14 @@ def test_on_a_terminal_it_asks(run: Callable[..., Any], answer: Answer, type_in:
     assert counts(answer) == {"不[bold]满意": 2, "中评": 1, "好评": 1}
 
 
+@pytest.mark.usefixtures("reviews")
+def test_a_declaration_may_put_the_classes_in_another_order(shown: Shown, answer: Answer) -> None:
+    Path("order.txt").write_text("好评\n中评\n差评\n", encoding="utf-8")
+    out, _ = shown("taxonomy", "declare", "order.txt", "--yes")
+    assert "  新的顺序 | in another order: 好评, 中评, 差评" in out.splitlines()
+    assert list(counts(answer)) == ["好评", "中评", "差评"]
+
+
 def write_text(path: Path) -> None:
     path.write_text("好评\n差评\n", encoding="utf-8")
 
