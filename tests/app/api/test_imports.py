@@ -262,6 +262,19 @@ def test_what_unpacks_to_more_than_may_be_sent_is_refused(
         answer = operate.post(PATH, params=COLUMNS | {"filename": filename}, content=content)
         assert code(answer) == (422, "bad_input"), filename
         assert f"{filename} unpacks to more than 1 MiB" in answer.json()["error"]["message"]
+    many = io.BytesIO()
+    with zipfile.ZipFile(many, "w") as parts:
+        for number in range(unpacking.MOST_FILES + 1):
+            parts.writestr(f"{number}.csv", ROWS)
+    answer = operate.post(PATH, params=COLUMNS | {"filename": "a.zip"}, content=many.getvalue())
+    assert code(answer) == (422, "bad_input")
+    assert "1,001 files" in answer.json()["error"]["message"]
+    monkeypatch.setattr(unpacking, "MOST_OF_DIRECTORY", 50_000)  # what is read at once, where it is not true
+    for filename in ("a.zip", "a.xlsx"):
+        answer = operate.post(PATH, params=COLUMNS | {"filename": filename}, content=many.getvalue())
+        assert code(answer) == (422, "bad_input")
+        assert f"{filename} has too many files in it" in answer.json()["error"]["message"]
+    monkeypatch.undo()
     monkeypatch.setattr(unpacking, "MOST_OF_WORKBOOK", 1000)
     for filename, content in (("a.xlsx", _workbook()), ("a.xlsx.gz", gzip.compress(_workbook())), ("a", _workbook())):
         answer = operate.post(PATH, params=COLUMNS | {"filename": filename}, content=content)
