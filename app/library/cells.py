@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from math import isfinite
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from app.library.splits import SPLITS, named_split
@@ -86,6 +86,24 @@ def cell_split(cell: Any) -> int | None:
     if split := named_split(name):
         return SPLITS.index(split)
     raise BadInput(f"split {name[:40]!r} is none of train, dev, test")
+
+
+def cell_confidence(cell: Any) -> float | None:
+    """How sure a cell says that something is, 0 to 1; None for an empty cell.
+
+    Raises:
+        BadInput: it says nothing of the kind.
+    """
+    text = cell_text(cell).strip()
+    if not text:
+        return None
+    try:
+        confidence = float(text)
+    except ValueError:
+        confidence = nan
+    if not 0 <= confidence <= 1:
+        raise BadInput(f"confidence {text[:40]!r} is no number from 0 to 1")
+    return confidence
 
 
 def has_empty_level(taxonomy: Taxonomy, label: str) -> bool:

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.library.annotations import Said
-from app.library.cells import LabelReader, actor_name, cell_split, cell_text
+from app.library.cells import LabelReader, actor_name, cell_confidence, cell_split, cell_text
 from app.library.readers import Row
 from app.library.splits import SPLITS, duplicate_group, named_split
 from app.library.tables import Table
@@ -14,18 +14,40 @@ from model.errors import BadInput, BadText
 from model.text import Normaliser, check_text, sample_id
 from model.types import preview
 
+PROPOSERS = ("rule", "model")
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Which columns hold what; None leaves text and label to the format.
 
-    split: a column, or the split that all rows are in.
+    split: a column, or the split that all rows are in. confidence: how sure the labels are, 0 to 1.
     """
 
     text: str | None = None
     label: str | None = None
     pair: str | None = None
     split: str | None = None
+    confidence: str | None = None
+
+
+class Proposer(NamedTuple):
+    """A rule or a model that proposes labels; they are on record, and no label until a person says so."""
+
+    kind: str
+    name: str
+
+    @classmethod
+    def read(cls, given: str) -> "Proposer":
+        """The proposer that `rule:NAME` or `model:NAME` names.
+
+        Raises:
+            BadInput: it names none.
+        """
+        kind, _, name = given.partition(":")
+        if kind not in PROPOSERS or not name.strip():
+            raise BadInput(f"--proposed-by {given!r}: give rule:NAME or model:NAME")
+        return cls(kind, actor_name(name))
 
 
 class RowReader:
@@ -37,8 +59,16 @@ class RowReader:
         BadInput: the table lacks one of the columns.
     """
 
-    def __init__(self, table: Table, file: int, columns: Columns, normaliser: Normaliser, labels: LabelReader) -> None:
-        self.table = table
+    def __init__(
+        self,
+        table: Table,
+        file: int,
+        columns: Columns,
+        normaliser: Normaliser,
+        labels: LabelReader,
+        proposer: Proposer | None = None,
+    ) -> None:
+        self.table, self._proposer = table, proposer
         self._file, self._columns, self._normaliser, self._labels = file, columns, normaliser, labels
         text = columns.text if columns.text is not None else table.text
         if text is None:
@@ -53,6 +83,11 @@ class RowReader:
         split = named_split(columns.split) if columns.split is not None else None
         self._all_in = SPLITS.index(split) if split else None
         self._split = table.key(columns.split) if columns.split is not None and not split else None
+        self._confidence = table.key(columns.confidence) if columns.confidence is not None else None
+        if proposer and (self._label is None or table.said):
+            raise BadInput(f"{table.name}: what {proposer.name} proposes must be in a column; name it with --label")
+        if columns.confidence is not None and not proposer:
+            raise BadInput("--confidence goes with --proposed-by: labels that are imported count as they are")
 
     def __call__(self, row: Row) -> list[StagedRow]:
         """The rows to stage: one, or where several annotators labelled the text, one for each.
@@ -80,6 +115,10 @@ class RowReader:
             file=self._file,
             line=line,
         )
+        if self._proposer:
+            sure = None if self._confidence is None else cell_confidence(_cell(cells, self._confidence))
+            kind, name = self._proposer
+            return [staged._replace(actor=name, actor_kind=kind, confidence=sure)]
         if self.table.said is None or self._label is None:
             return [staged]
         return self._annotated(staged, self.table.said(cells, _cell(cells, self._label)))
@@ -113,6 +152,7 @@ def readers(
     columns: Columns,
     normaliser: Normaliser,
     labels: LabelReader,
+    proposer: Proposer | None = None,
     on_skipped: Callable[[str], None],
 ) -> list[RowReader]:
     """A reader for each table that has the columns, numbered from `first`; `on_skipped` hears of the others.
@@ -124,7 +164,7 @@ def readers(
     refused: dict[str, BadInput] = {}
     for table in tables:
         try:
-            found.append(RowReader(table, first + len(found), columns, normaliser, labels))
+            found.append(RowReader(table, first + len(found), columns, normaliser, labels, proposer))
         except BadInput as error:
             refused[table.name] = error
     if not found:

@@ -8,11 +8,13 @@ indexed under others, of Unicode's private use: a text that holds those is found
 """
 
 import operator
+import re
 
 MAX_TERMS = 32  # of one query; more of them exclude hardly a text more
 
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _TOKENS = _LOWER | {code: 0xE000 + code for code in range(128) if not chr(code).isalnum()}
+_TRANSLATED = re.compile(f"[{re.escape(''.join(map(chr, _TOKENS)))}]")  # most texts hold nothing of the kind
 
 
 def folded(text: str) -> str:
@@ -22,7 +24,7 @@ def folded(text: str) -> str:
 
 def index_terms(text: str) -> str:
     """What SQLite's search index takes in of a text."""
-    tokens = text.translate(_TOKENS)
+    tokens = text.translate(_TOKENS) if _TRANSLATED.search(text) else text
     return " ".join(map(operator.add, tokens, tokens[1:] + " "))
 
 

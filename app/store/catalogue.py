@@ -8,10 +8,11 @@ import sqlalchemy as sa
 
 from app.store.bigrams import index_terms
 from app.store.libraries import Library
-from app.store.staging import staged_rows
+from app.store.staging import new_samples
 from app.store.tables import catalogue, label_events, libraries, samples
 
 ROWS_AT_ONCE = 10_000
+LABELLERS = ("import", "person")  # what others say are proposals, and make no label
 
 
 class CatalogueRow(NamedTuple):
@@ -23,43 +24,56 @@ class CatalogueRow(NamedTuple):
     event: int | None
 
 
-def add_imported(connection: sa.Connection, library: Library) -> None:
-    """Take in the samples that were just merged; where there is one event, its labels are the current ones."""
-    staged = sa.select(staged_rows.c.id, sa.func.min(staged_rows.c.position).label("position"))
-    new = staged.group_by(staged_rows.c.id).subquery("new")
-    said = _events_of_staged(library).subquery("said")
+def add_imported(connection: sa.Connection, library: Library, *, after: int) -> None:
+    """Take in the samples that were just merged; where there is one event, its labels are the current ones.
+
+    after: the newest event before the merge.
+    """
+    said = (
+        sa.select(
+            label_events.c.sample_id,
+            sa.func.count().label("events"),
+            sa.func.min(label_events.c.id).label("event"),
+            sa.func.min(label_events.c.labels).label("labels"),
+        )
+        .where(label_events.c.id > after, library.id == _OF_LIBRARY, label_events.c.actor_kind.in_(LABELLERS))
+        .group_by(label_events.c.sample_id)
+        .subquery("said")
+    )
     alone = said.c.events == 1
-    known = sa.exists().where(catalogue.c.library_id == library.id, catalogue.c.sample_id == new.c.id)
     rows = (
         sa.select(
             sa.literal(library.id),
-            new.c.id,
+            new_samples.c.id,
             sa.case((alone, said.c.labels)),
             sa.false(),
             sa.case((alone, said.c.event)),
         )
-        .select_from(new)
-        .outerjoin(said, said.c.sample_id == new.c.id)
-        .where(~known)
-        .order_by(new.c.position)
+        .select_from(new_samples)
+        .outerjoin(said, said.c.sample_id == new_samples.c.id)
+        .order_by(new_samples.c.position)
     )
     last = _last_number(connection)
     connection.execute(sa.insert(catalogue).from_select(_COLUMNS, rows))
-    _index(connection, after=last)
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("ANALYZE catalogue")  # else lists are sorted, rather than read in order
+    else:  # numbers follow the rows' positions, and SQLite gives them without gaps
+        _index(
+            connection,
+            f"SELECT {last} + row_number() OVER (ORDER BY position), {_TERMS}"  # noqa: S608 - a number of ours
+            " FROM new_samples JOIN staged_rows USING (position) ORDER BY position",
+        )
 
 
 def to_settle(connection: sa.Connection, library: Library, *, after: int) -> list[str]:
     """The samples whose labels it takes thought to tell after a merge, sorted: those with an event beyond number
     `after` that is not the one their row comes from, for they had others before or have several.
     """
-    # with the plus, the events beyond the number are read, and not all that the library has
-    of_library = sa.literal_column("+label_events.library_id") == library.id
     query = (
         sa.select(label_events.c.sample_id)
         .join(catalogue, (catalogue.c.library_id == library.id) & (catalogue.c.sample_id == label_events.c.sample_id))
-        .where(label_events.c.id > after, of_library, catalogue.c.event.is_distinct_from(label_events.c.id))
+        .where(label_events.c.id > after, library.id == _OF_LIBRARY, label_events.c.actor_kind.in_(LABELLERS))
+        .where(catalogue.c.event.is_distinct_from(label_events.c.id))
         .distinct()
     )
     return list(connection.scalars(query.order_by(label_events.c.sample_id)))
@@ -90,7 +104,7 @@ def add_missing(connection: sa.Connection, library_id: int) -> None:
     last = _last_number(connection)
     lacking = rows.where(samples.c.library_id == library_id, ~known).order_by(samples.c.id)
     connection.execute(sa.insert(catalogue).from_select(_COLUMNS, lacking))
-    _index(connection, after=last)
+    _index_catalogue(connection, after=last)
 
 
 def label_list_counts(connection: sa.Connection, library_id: int) -> dict[tuple[str, ...], int]:
@@ -112,7 +126,7 @@ def clear_index(connection: sa.Connection, library_id: int) -> None:
     connection.execute(sa.delete(catalogue).where(catalogue.c.library_id == library_id, ~known))
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("INSERT INTO catalogue_bigrams (catalogue_bigrams) VALUES ('delete-all')")
-    _index(connection, after=0)
+    _index_catalogue(connection, after=0)
 
 
 def mark_fresh(connection: sa.Connection, library_id: int) -> None:
@@ -129,40 +143,30 @@ def catalogue_rows(connection: sa.Connection, library_id: int) -> Generator[Cata
             yield CatalogueRow(*row)
 
 
+# with the plus, the events beyond a number are read, and not all that the library has
+_OF_LIBRARY = sa.literal_column("+label_events.library_id", sa.Integer)
 _COLUMNS = ("library_id", "sample_id", "labels", "conflict", "event")
-
-
-def _events_of_staged(library: Library) -> sa.Select[Any]:
-    """The samples that are staged, with how many events each has, and the only one's number and labels."""
-    return (
-        sa.select(
-            label_events.c.sample_id,
-            sa.func.count().label("events"),
-            sa.func.min(label_events.c.id).label("event"),
-            sa.func.min(label_events.c.labels).label("labels"),
-        )
-        .where(
-            label_events.c.library_id == library.id,
-            label_events.c.sample_id.in_(sa.select(staged_rows.c.id)),
-        )
-        .group_by(label_events.c.sample_id)
-    )
 
 
 def _last_number(connection: sa.Connection) -> int:
     return connection.scalar(sa.select(sa.func.max(catalogue.c.number))) or 0
 
 
-def _index(connection: sa.Connection, *, after: int) -> None:
+def _index_catalogue(connection: sa.Connection, *, after: int) -> None:
     """Take the rows with numbers beyond `after` into SQLite's search index; PostgreSQL looks after its own."""
-    if connection.dialect.name != "sqlite":
-        return
+    if connection.dialect.name == "sqlite":
+        _index(
+            connection,
+            f"SELECT number, {_TERMS} FROM catalogue JOIN samples"  # noqa: S608 - a number of ours
+            " ON samples.library_id = catalogue.library_id AND samples.id = catalogue.sample_id"
+            f" WHERE number > {after} ORDER BY number",
+        )
+
+
+_TERMS = "wenlei_terms(CASE WHEN pair IS NULL THEN text ELSE text || char(10) || pair END)"
+
+
+def _index(connection: sa.Connection, numbers_and_terms: str) -> None:
     driver: Any = connection.connection.dbapi_connection
     driver.create_function("wenlei_terms", 1, index_terms, deterministic=True)
-    connection.exec_driver_sql(
-        "INSERT INTO catalogue_bigrams (rowid, terms)"
-        " SELECT number, wenlei_terms(CASE WHEN pair IS NULL THEN text ELSE text || char(10) || pair END)"
-        " FROM catalogue JOIN samples ON samples.library_id = catalogue.library_id AND samples.id = sample_id"
-        " WHERE number > ? ORDER BY number",
-        (after,),
-    )
+    connection.exec_driver_sql(f"INSERT INTO catalogue_bigrams (rowid, terms) {numbers_and_terms}")

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from app.store.libraries import Library
 from app.store.rollbacks import counting
-from app.store.staging import Staging, staged_files, staged_meanings, staged_rows
+from app.store.staging import Staging, new_samples, staged_files, staged_meanings, staged_rows
 from app.store.tables import label_events, samples, sources
 from app.store.taxonomies import load_translation
 from model.files import canonical_json
@@ -20,7 +20,7 @@ from model.run import now
 IMPORT_ACTOR = "wenlei library import"
 _EVENT_COLUMNS = (
     *("library_id", "sample_id", "labels", "actor_kind", "actor", "source_id", "line", "created_at"),
-    "taxonomy_version",
+    *("taxonomy_version", "confidence"),
 )
 # PostgreSQL sorts new terms in memory before they enter the search index; in small portions that takes far longer.
 _BULK_SETTINGS = ("gin_pending_list_limit = '128MB'", "work_mem = '256MB'", "maintenance_work_mem = '256MB'")
@@ -55,8 +55,8 @@ class _Merge:
         added = self._add_samples()
         self._protect_splits()
         self._add_events()
-        if self._staging.persons:
-            self._add_words_of_persons()
+        if self._staging.actors:
+            self._add_words_of_actors()
         if self._connection.dialect.name == "postgresql" and added:
             # else every search would read through what waits for its place in the index
             self._connection.exec_driver_sql("SELECT gin_clean_pending_list('samples_bigrams')")
@@ -112,34 +112,30 @@ class _Merge:
 
     def _add_samples(self) -> int:
         """Of the rows with the same text, the first gives the raw text and the place, all give the split."""
-        first = (
-            sa.select(
-                staged_rows.c.id,
-                sa.func.min(staged_rows.c.position).label("position"),
-                sa.func.min(staged_rows.c.split).label("split"),
-            )
-            .group_by(staged_rows.c.id)
-            .subquery("first")
-        )
-        known = sa.exists().where(samples.c.library_id == self._library.id, samples.c.id == first.c.id)
+        position, split = sa.func.min(staged_rows.c.position), sa.func.min(staged_rows.c.split)
+        known = sa.exists().where(samples.c.library_id == self._library.id, samples.c.id == staged_rows.c.id)
+        first = sa.select(position, staged_rows.c.id, split).group_by(staged_rows.c.id).having(~known)
+        columns = [*new_samples.c.keys()]
+        self._connection.execute(sa.insert(new_samples).from_select(columns, first.order_by(position)))
+        if self._connection.dialect.name == "postgresql":
+            self._connection.exec_driver_sql("ANALYZE new_samples")
         rows = (
             sa.select(
                 sa.literal(self._library.id),
-                first.c.id,
+                new_samples.c.id,
                 staged_rows.c.text,
                 staged_rows.c.pair,
                 staged_rows.c.raw_text,
                 staged_rows.c.raw_pair,
                 staged_rows.c.duplicate_group,
-                first.c.split,
+                new_samples.c.split,
                 staged_files.c.source_id,
                 staged_rows.c.line,
             )
-            .select_from(first)
-            .join(staged_rows, staged_rows.c.position == first.c.position)
+            .select_from(new_samples)
+            .join(staged_rows, staged_rows.c.position == new_samples.c.position)
             .join(staged_files, staged_files.c.file == staged_rows.c.file)
-            .where(~known)
-            .order_by(first.c.id)
+            .order_by(new_samples.c.id)
         )
         insert = sa.insert(samples).from_select([*samples.c.keys()], rows)
         return self._connection.execute(insert.execution_options(preserve_rowcount=True)).rowcount
@@ -161,9 +157,8 @@ class _Merge:
 
     def _add_events(self) -> None:
         """One event for each value that an import gives to a sample for the first time."""
-        nobody = (
-            [staged_rows.c.actor.is_(None)] if self._staging.persons else []
-        )  # asked only where it is not so of all rows
+        # asked only where it is not so of all rows
+        nobody = [staged_rows.c.actor.is_(None)] if self._staging.actors else []
         first = (
             sa.select(staged_rows.c.id, staged_rows.c.labels, sa.func.min(staged_rows.c.position).label("position"))
             .where(staged_rows.c.labels.is_not(None), *nobody)
@@ -187,6 +182,7 @@ class _Merge:
                 staged_rows.c.line,
                 sa.literal(now()),
                 sa.literal(self._library.version),
+                sa.null(),
             )
             .select_from(first)
             .join(staged_rows, staged_rows.c.position == first.c.position)
@@ -196,9 +192,9 @@ class _Merge:
         )
         self._connection.execute(sa.insert(label_events).from_select(_EVENT_COLUMNS, rows))
 
-    def _add_words_of_persons(self) -> None:
-        """One event for each time that a person gave a value; without a time, for the value."""
-        said = (staged_rows.c.id, staged_rows.c.labels, staged_rows.c.actor, staged_rows.c.said_at)
+    def _add_words_of_actors(self) -> None:
+        """One event for each time that an actor gave a value; without a time, for the value."""
+        said = [staged_rows.c[name] for name in ("id", "labels", "actor_kind", "actor", "said_at")]
         first = (
             sa.select(*said, sa.func.min(staged_rows.c.position).label("position"))
             .where(staged_rows.c.actor.is_not(None))
@@ -209,7 +205,7 @@ class _Merge:
             label_events.c.library_id == self._library.id,
             label_events.c.sample_id == first.c.id,
             self._means(first.c.labels),
-            label_events.c.actor_kind == "person",
+            label_events.c.actor_kind == first.c.actor_kind,
             label_events.c.actor == first.c.actor,
             first.c.said_at.is_(None) | (label_events.c.created_at == first.c.said_at),
         )
@@ -219,12 +215,13 @@ class _Merge:
                 sa.literal(self._library.id),
                 first.c.id,
                 first.c.labels,
-                sa.literal("person"),
+                first.c.actor_kind,
                 first.c.actor,
                 staged_files.c.source_id,
                 staged_rows.c.line,
                 created_at,
                 sa.literal(self._library.version),
+                staged_rows.c.confidence,
             )
             .select_from(first)
             .join(staged_rows, staged_rows.c.position == first.c.position)

@@ -13,7 +13,7 @@ class StagedRow(NamedTuple):
     """One accepted row of a file, or what one of its annotators said.
 
     `split` is a position in `model.types.Split`, `labels` a sorted JSON list. `actor`: the person who gave the labels,
-    where the file tells; `said_at`: when, ISO 8601 in UTC.
+    where the file tells, or of another kind what proposes them; `said_at`: when, ISO 8601 in UTC. `confidence`: 0 to 1.
     """
 
     id: str
@@ -28,6 +28,8 @@ class StagedRow(NamedTuple):
     line: int
     actor: str | None = None
     said_at: str | None = None
+    actor_kind: str = "person"
+    confidence: float | None = None
 
 
 _COLUMNS = ", ".join(StagedRow._fields)
@@ -47,6 +49,17 @@ staged_rows = sa.Table(
     sa.Column("line", sa.Integer, nullable=False),
     sa.Column("actor", sa.Text),
     sa.Column("said_at", sa.Text),
+    sa.Column("actor_kind", sa.Text, nullable=False),
+    sa.Column("confidence", sa.Float),
+    prefixes=["TEMPORARY"],
+)
+# the rows that bring a text which the library had not yet, each time the first; `split`: the best of all its rows
+new_samples = sa.Table(
+    "new_samples",
+    staged_rows.metadata,
+    sa.Column("position", RowNumber, primary_key=True, autoincrement=False),
+    sa.Column("id", SampleId, nullable=False),
+    sa.Column("split", sa.SmallInteger),
     prefixes=["TEMPORARY"],
 )
 # the file's number in this import → its row in `sources`
@@ -71,7 +84,7 @@ staged_meanings = sa.Table(
 class Staging:
     """The temporary table of one import, on one connection; call `add` inside a transaction.
 
-    persons: whether any of the rows was said by a person whom the file names.
+    actors: whether any of the rows was said by somebody, or something, that has a name.
     """
 
     def __init__(self, connection: sa.Connection) -> None:
@@ -79,13 +92,13 @@ class Staging:
         # A connection that goes back to the pool would take the temporary tables with it.
         connection.detach()
         staged_rows.metadata.create_all(connection, checkfirst=False)
-        self.persons = False
+        self.actors = False
 
     def add(self, rows: Sequence[StagedRow]) -> None:
         """Append a batch, by the fastest way that the database has."""
         if not rows:
             return
-        self.persons = self.persons or any(map(attrgetter("actor"), rows))
+        self.actors = self.actors or any(map(attrgetter("actor"), rows))
         if self.connection.dialect.name == "sqlite":
             marks = ", ".join("?" * len(StagedRow._fields))
             self.connection.exec_driver_sql(f"INSERT INTO staged_rows ({_COLUMNS}) VALUES ({marks})", list(rows))  # noqa: S608 - our own names
