@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path
 
 from app.api.bodies import MAX_NUMBER, PROBLEMS, Body, Note
 from app.api.deps import Asker, Database
+from app.api.work import Work
 from app.library.labelling import undo_event
 from app.library.shapes.labels import UndoneShape, undone_shape
 
@@ -23,7 +24,9 @@ def undo(
     number: Annotated[int, Path(ge=1, le=MAX_NUMBER, description="事件编号 | number of the event")],
     engine: Database,
     asker: Asker,
+    work: Work,
     body: Withdrawal = Withdrawal(),
 ) -> UndoneShape:
     """Withdraw an event by another one, in the name of the key's user; undo the undo to bring it back."""
-    return undone_shape(undo_event(engine, number, by=asker.user, note=body.note), number)
+    with work.words.one():
+        return undone_shape(undo_event(engine, number, by=asker.user, note=body.note), number)

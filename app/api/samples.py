@@ -7,6 +7,7 @@ from pydantic import FailFast, Field
 
 from app.api.bodies import MAX_PAGE_SIZE, MAX_POSITION, PAGE_SIZE, PROBLEMS, Body, LabelName, Note, OfLibrary, Words
 from app.api.deps import Asker, Database
+from app.api.work import Work
 from app.library.browsing import MAX_QUERY_CHARS, SORTS, browse
 from app.library.cells import MAX_LABEL_CHARS
 from app.library.history import history
@@ -89,16 +90,17 @@ def show_sample(engine: Database, sample: SampleId, of: Annotated[OfLibrary, Que
 
 @router.post("/{id}/labels", summary="标注一个样本 | Label a sample")
 def label(
-    engine: Database, asker: Asker, sample: SampleId, of: Annotated[OfLibrary, Query()], body: Word
+    engine: Database, asker: Asker, work: Work, sample: SampleId, of: Annotated[OfLibrary, Query()], body: Word
 ) -> SpokenShape:
     """Record what the key's user says of a sample; a person's word counts more than what was imported."""
-    spoken = label_sample(
-        engine,
-        library=of.library,
-        sample=sample,
-        labels=body.labels,
-        by=asker.user,
-        confidence=body.confidence,
-        note=body.note,
-    )
+    with work.words.one():
+        spoken = label_sample(
+            engine,
+            library=of.library,
+            sample=sample,
+            labels=body.labels,
+            by=asker.user,
+            confidence=body.confidence,
+            note=body.note,
+        )
     return spoken_shape(spoken)

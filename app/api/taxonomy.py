@@ -9,6 +9,7 @@ from pydantic import FailFast, Field
 from app.api.asked import DryRun
 from app.api.bodies import PROBLEMS, Body, LabelName, Note, OfLibrary, Stretch
 from app.api.deps import Asker, Database
+from app.api.work import Work
 from app.library.cells import MAX_LABEL_CHARS, label_name
 from app.library.declarations import MAX_LEVELS, Declaration, DeclaredClass
 from app.library.definition import MAX_LABELS
@@ -161,13 +162,15 @@ class Put:
 
     engine: Database
     asker: Asker
+    work: Work
     where: Annotated[Place, Query()]
 
     def __call__(self, change: Change, note: str | None) -> TouchedShape:
         """What the change touches, or would touch."""
-        if self.where.dry_run:
-            return touched_shape(preview_change(self.engine, self.where.library, change), applied=False)
-        done = change_taxonomy(self.engine, self.where.library, change, by=self.asker.user, note=note)
+        with self.work.tasks.one(self.asker.user):
+            if self.where.dry_run:
+                return touched_shape(preview_change(self.engine, self.where.library, change), applied=False)
+            done = change_taxonomy(self.engine, self.where.library, change, by=self.asker.user, note=note)
         return touched_shape(done, applied=True)
 
 

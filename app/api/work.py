@@ -15,6 +15,9 @@ IMPORTS = 3
 TASKS = 3
 EXPORTS = 4
 RETRY_SECONDS = 15.0  # long work takes its time
+# A word about a sample takes milliseconds, unless an import has the library: then a few wait, and others are told to.
+WORDS = 4
+WORD_SECONDS = 2.0
 
 
 class Slots:
@@ -47,10 +50,38 @@ class Slots:
                 self._taken[user] -= 1
 
 
+class Turns:
+    """`most` at a time; whoever comes beyond that waits for a turn, but not for long."""
+
+    def __init__(self, what: str, most: int, *, patience: float) -> None:
+        self._what, self._patience = what, patience  # seconds
+        self._free = threading.BoundedSemaphore(most)
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Hold one during the block.
+
+        Raises:
+            Overloaded: none came free in time.
+        """
+        if not self._free.acquire(timeout=self._patience):
+            raise Overloaded(
+                f"{self._what} wait for others who write to the library, maybe an import; try again later",
+                retry_after=RETRY_SECONDS,
+            )
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
 class LongWork:
-    """What of it one server does at a time. `tasks`: freezing, comparing, verifying, rebuilding, rolling back."""
+    """What of it one server does at a time. `tasks`: freezing, comparing, verifying, rebuilding, rolling back, changing
+    a taxonomy. `words`: about samples.
+    """
 
     def __init__(self) -> None:
+        self.words = Turns("words about samples", WORDS, patience=WORD_SECONDS)
         self.imports = Slots("imports", IMPORTS)
         self.exports = Slots("exports", EXPORTS)
         self.tasks = Slots("long tasks", TASKS)

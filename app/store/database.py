@@ -11,6 +11,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.settings import Settings
 from model.errors import BadInput, DatabaseUnavailable, MissingExtra
@@ -72,11 +73,15 @@ def connect(engine: sa.Engine) -> Iterator[sa.Connection]:
     """A connection whose failures are told in one line, without the password and without the data.
 
     Raises:
-        DatabaseUnavailable: the database can't be reached, is locked, full, or refuses a statement.
+        DatabaseUnavailable: the database can't be reached, is locked, full, or refuses a statement, or all connections
+        are in use.
     """
     try:
         with engine.connect() as connection:
             yield connection
+    except PoolTimeout as error:
+        place = engine.url.render_as_string(hide_password=True)
+        raise DatabaseUnavailable(f"database {place}: all connections are in use; try again later") from error
     except (DBAPIError, engine.dialect.loaded_dbapi.Error) as error:  # the latter from where we call the driver itself
         place = engine.url.render_as_string(hide_password=True)
         raised = error.orig if isinstance(error, DBAPIError) else error

@@ -1,9 +1,25 @@
 """/v1/libraries over a real socket, on both databases."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 import httpx
 import pytest
 
+from app.library.agreement import measure_agreement
+from app.library.browsing import browse
+from app.library.disputes import list_disputes
+from app.library.duplicates import find_duplicates
+from app.library.history import history
 from app.library.labelling import label_sample
+from app.library.near import NearSettings
+from app.library.revisions import describe
+from app.library.shapes.duplicates import duplicates_shape
+from app.library.shapes.labels import agreement_shape, disputes_shape, history_shape
+from app.library.shapes.samples import samples_shape
+from app.library.shapes.taxonomy import taxonomy_shape, versions_shape
+from app.library.taxonomies import change_taxonomy, list_versions, show_taxonomy
 from app.main import create_app
 from app.people.accounts import create_key, create_user
 from app.people.keyring import Keyring
@@ -83,6 +99,30 @@ def test_near_duplicates_are_listed_with_their_labels(hotel: Workshop, operate: 
     assert pair["conflict"]
     assert 0.8 <= pair["similarity"] < 1
     assert operate.get("/v1/libraries/hotel/duplicates?threshold=1&conflicting=true").json()["page"] == []
+
+
+def test_http_answers_what_commands_print(hotel: Workshop, operate: httpx.Client) -> None:
+    for person, label in (("标注员甲", "差评"), ("标注员乙", "中评")):
+        label_sample(
+            hotel.engine, library="hotel", sample="早餐凉", is_text=True, labels=[label], by=person, confidence=0.5
+        )
+    engine, near = hotel.engine, NearSettings()
+    change = describe("差评", code="N", description="说的不好", aliases=["不满"])
+    change_taxonomy(engine, "hotel", change, by="标注员甲", note="写明")
+    told = history(engine, library="hotel", sample="早餐凉", is_text=True)
+    printed: dict[str, Mapping[str, Any]] = {
+        "/v1/libraries/hotel/conflicts": disputes_shape(list_disputes(engine, library="hotel", limit=20)),
+        "/v1/libraries/hotel/agreement": agreement_shape(measure_agreement(engine, library="hotel")),
+        "/v1/libraries/hotel/duplicates": duplicates_shape(
+            find_duplicates(engine, library="hotel", settings=near, limit=20, members=20), near
+        ),
+        "/v1/samples?library=hotel": samples_shape(browse(engine, library="hotel")),
+        f"/v1/samples/{told.sample.id}?library=hotel": history_shape(told),
+        "/v1/taxonomy?library=hotel": taxonomy_shape(*show_taxonomy(engine, "hotel")),
+        "/v1/taxonomy/versions?library=hotel": versions_shape("hotel", list_versions(engine, "hotel")),
+    }
+    for path, shape in printed.items():
+        assert operate.get(path).json() == json.loads(json.dumps(shape)), path
 
 
 def test_who_looks_for_duplicates_too_often_at_once_is_told_to_wait(hotel: Workshop, settings: Settings) -> None:

@@ -1,15 +1,19 @@
 """/v1/samples and /v1/events over a real socket, on both databases."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
 from typing import Any
 
 import httpx
 import pytest
 
+from app.api.work import WORDS
 from app.library.history import history
 from app.library.labelling import undo_event
 from app.people.accounts import create_key, create_user
+from app.store.database import connect, writing
+from app.store.libraries import lock_library
 from app.store.people import Scope
 from model.text import sample_id
 from tests.app.library.workshop import Workshop
@@ -135,6 +139,29 @@ def test_two_people_who_label_one_sample_at_once_are_both_kept(
     assert all(event["labels"] == [given[event["who"]]] for event in persons)
     assert told["labels"] == persons[-1]["labels"]
     assert told["conflict"]
+
+
+def test_who_labels_while_the_library_is_locked_waits_or_is_told_to_and_others_go_on(
+    reviews: Workshop, operate: httpx.Client
+) -> None:
+    def say() -> httpx.Response:
+        return operate.post(f"/v1/samples/{BIG}/labels", json={"labels": ["差评"]})
+
+    operate.get("/v1/libraries")  # from here on the server knows the key
+    with ThreadPoolExecutor(20) as pool:
+        with connect(reviews.engine) as connection, writing(connection):
+            lock_library(connection, "default")  # as a long import does
+            saying = [pool.submit(say) for _ in range(20)]
+            refused = [answer.result() for answer in islice(as_completed(saying), 20 - WORDS)]
+            assert len(operate.get("/v1/samples").json()["samples"]) == 4
+            assert operate.get(f"/v1/samples/{BIG}").json()["labels"] == ["好评"]
+        spoken = [answer.result() for answer in saying if answer.result() not in refused]
+    assert {answer.status_code for answer in refused} == {503}
+    assert {answer.json()["error"]["code"] for answer in refused} == {"overloaded"}
+    assert all(int(answer.headers["Retry-After"]) > 0 for answer in refused)
+    assert [answer.status_code for answer in spoken] == [200] * WORDS
+    events = operate.get(f"/v1/samples/{BIG}").json()["events"]
+    assert {event["event"] for event in events[1:]} == {answer.json()["event"] for answer in spoken}
 
 
 def test_a_key_that_only_classifies_opens_no_samples(

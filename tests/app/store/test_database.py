@@ -1,6 +1,7 @@
 """The database: migrations, refusals, and events that can't be changed, on SQLite and PostgreSQL."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,15 @@ def test_opening_does_not_wait_for_somebody_who_writes(settings: Settings, monke
         _add_library(writer)
         with open_database(settings) as other, connect(other) as connection, reading(connection):
             assert connection.scalar(sa.select(sa.func.count()).select_from(libraries)) == 0
+
+
+def test_when_all_connections_are_in_use_it_is_told(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine.pool, "_timeout", 0.05)
+    with ExitStack() as stack:
+        for _ in range(15):  # as many as SQLAlchemy's pool gives out
+            stack.enter_context(connect(engine))
+        with pytest.raises(DatabaseUnavailable, match="all connections are in use; try again later"):
+            stack.enter_context(connect(engine))
 
 
 def test_a_database_of_a_newer_wenlei_is_refused(settings: Settings) -> None:
