@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.api.asked import Asked
-from app.library.definition import ImportOptions
+from app.library.definition import ImportOptions, Proposer
 from app.library.formats import Format
 from app.library.label_names import check_label_names
 from app.library.rows import Columns
@@ -64,6 +64,10 @@ class ImportQuery(Asked):
     text: Words | None = Field(default=None, description="文本列 | column of the text: name or index")
     label: Words | None = Field(default=None, description="标签列 | column of the label")
     pair: Words | None = Field(default=None, description="第二文本列 | column of the second text")
+    proposed_by: Words | None = Field(
+        default=None, description="建议者 rule:名称、model:名称 | the labels are proposals of a rule or a model"
+    )
+    confidence: Words | None = Field(default=None, description="建议的置信度列 | column of how sure they are, 0 to 1")
     split: Words | None = Field(
         default=None, description="train、dev、test，或列 | the split of all rows, or its column"
     )
@@ -95,12 +99,13 @@ class ImportQuery(Asked):
             level_sep=self.level_sep,
             names=check_label_names(self.classes, place="class") if self.classes else None,
             simplify=self.simplify,
+            proposer=Proposer.read(self.proposed_by) if self.proposed_by is not None else None,
         )
 
     @property
     def columns(self) -> Columns:
         """Where what stands."""
-        return Columns(text=self.text, label=self.label, pair=self.pair, split=self.split)
+        return Columns(text=self.text, label=self.label, pair=self.pair, split=self.split, confidence=self.confidence)
 
     @property
     def reading(self) -> Reading:

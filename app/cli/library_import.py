@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
-from app.library.definition import ImportOptions
+from app.library.definition import ImportOptions, Proposer
 from app.library.formats import Format
 from app.library.importing import import_files
 from app.library.label_names import read_label_names
@@ -59,6 +59,15 @@ def import_command(
     task: Annotated[Task | None, typer.Option(help="任务类型 | single, multi or hierarchical")] = None,
     label_sep: Annotated[str | None, typer.Option(help="多个标签之间的分隔符 | parts the labels of a text")] = None,
     level_sep: Annotated[str | None, typer.Option(help="标签层级之间的分隔符 | parts the levels of a label")] = None,
+    proposed_by: Annotated[
+        str | None,
+        typer.Option(
+            help="标签只是规则或模型的建议，不算数：rule:名称、model:名称 | the labels are but proposals: of rule:NAME, model:NAME"
+        ),
+    ] = None,
+    confidence: Annotated[
+        str | None, typer.Option(help="建议的置信度列，0 到 1 | column of how sure the proposals are, 0 to 1")
+    ] = None,
     split: Annotated[
         str | None, typer.Option(help="train、dev、test，或给出划分的列 | the split of all rows, or the column of it")
     ] = None,
@@ -83,8 +92,9 @@ def import_command(
         level_sep=level_sep,
         names=read_label_names(label_names) if label_names else None,
         simplify=simplify,
+        proposer=Proposer.read(proposed_by) if proposed_by is not None else None,
     )
-    columns = Columns(text=text, label=label, pair=pair, split=split)
+    columns = Columns(text=text, label=label, pair=pair, split=split, confidence=confidence)
     reading = Reading(format=file_format, header=header, encoding=encoding, sheet=sheet)
     left_out: list[str] = []
 

@@ -3,17 +3,38 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from app.library.cells import has_empty_level
+from app.library.cells import actor_name, has_empty_level
 from app.store.libraries import LibraryDefinition
 from model.errors import BadInput, BadTaxonomy
 from model.text import Normaliser
 from model.types import Task, Taxonomy, preview
 
+PROPOSERS = ("rule", "model")
 # A softmax over more is nothing that is trained here; it is a column of texts or ids taken for labels.
 MAX_LABELS = 10_000
 # It is part of file names.
 _LIBRARY_NAME = re.compile(r"\w[\w.-]{0,63}")
+
+
+class Proposer(NamedTuple):
+    """A rule or a model that proposes labels; they are on record, and no label until a person says so."""
+
+    kind: str
+    name: str
+
+    @classmethod
+    def read(cls, given: str) -> "Proposer":
+        """The proposer that `rule:NAME` or `model:NAME` names.
+
+        Raises:
+            BadInput: it names none.
+        """
+        kind, _, name = given.partition(":")
+        if kind not in PROPOSERS or not name.strip():
+            raise BadInput(f"--proposed-by {given!r}: give rule:NAME or model:NAME")
+        return cls(kind, actor_name(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +42,8 @@ class ImportOptions:
     """What an import asks of its library; None leaves it to the library, or to what follows from the rest.
 
     label_sep: a new library keeps it; in a known one it holds for this import alone. names: the declared classes in
-    their order. simplify: whether traditional characters become simplified ones.
+    their order. simplify: whether traditional characters become simplified ones. proposer: what proposes the labels,
+    if they are not to count.
     """
 
     library: str
@@ -30,6 +52,7 @@ class ImportOptions:
     level_sep: str | None = None
     names: tuple[str, ...] | None = None
     simplify: bool | None = None
+    proposer: Proposer | None = None
 
 
 def define(options: ImportOptions, known: LibraryDefinition | None) -> LibraryDefinition:

@@ -85,6 +85,7 @@ def import_files(
                         columns=columns,
                         normaliser=definition.normaliser,
                         labels=labels,
+                        proposer=options.proposer,
                         on_skipped=on_skipped,
                     ):
                         on_table(reader.table)
@@ -195,5 +196,6 @@ def label_reader(options: ImportOptions, definition: LibraryDefinition) -> Label
         definition.taxonomy,
         label_sep=options.label_sep or definition.label_sep,
         names=names,
-        closed=definition.declared,
+        # a proposal makes no class, unless there is none yet
+        closed=definition.declared or bool(options.proposer and definition.taxonomy.labels),
     )

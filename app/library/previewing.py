@@ -80,7 +80,7 @@ def _preview(
     taken = _taken(table, facts, columns)
     preview = Preview(table, facts, taken, len(rows), 0, 0, {}, [], [])
     try:
-        reader = RowReader(table, 0, taken, definition.normaliser, label_reader(options, definition))
+        reader = RowReader(table, 0, taken, definition.normaliser, label_reader(options, definition), options.proposer)
     except BadInput as error:
         return replace(preview, problem=str(error))
     accepted: list[StagedRow] = []

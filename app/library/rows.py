@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from app.library.annotations import Said
 from app.library.cells import LabelReader, actor_name, cell_confidence, cell_split, cell_text
+from app.library.definition import Proposer
 from app.library.readers import Row
 from app.library.splits import SPLITS, duplicate_group, named_split
 from app.library.tables import Table
@@ -13,8 +14,6 @@ from app.store.staging import StagedRow
 from model.errors import BadInput, BadText
 from model.text import Normaliser, check_text, sample_id
 from model.types import preview
-
-PROPOSERS = ("rule", "model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +28,6 @@ class Columns:
     pair: str | None = None
     split: str | None = None
     confidence: str | None = None
-
-
-class Proposer(NamedTuple):
-    """A rule or a model that proposes labels; they are on record, and no label until a person says so."""
-
-    kind: str
-    name: str
-
-    @classmethod
-    def read(cls, given: str) -> "Proposer":
-        """The proposer that `rule:NAME` or `model:NAME` names.
-
-        Raises:
-            BadInput: it names none.
-        """
-        kind, _, name = given.partition(":")
-        if kind not in PROPOSERS or not name.strip():
-            raise BadInput(f"--proposed-by {given!r}: give rule:NAME or model:NAME")
-        return cls(kind, actor_name(name))
 
 
 class RowReader:

@@ -36,7 +36,7 @@ def add_imported(connection: sa.Connection, library: Library, *, after: int) -> 
             sa.func.min(label_events.c.id).label("event"),
             sa.func.min(label_events.c.labels).label("labels"),
         )
-        .where(label_events.c.id > after, library.id == _OF_LIBRARY, label_events.c.actor_kind.in_(LABELLERS))
+        .where(label_events.c.id > after, _of_library(library), label_events.c.actor_kind.in_(LABELLERS))
         .group_by(label_events.c.sample_id)
         .subquery("said")
     )
@@ -72,7 +72,7 @@ def to_settle(connection: sa.Connection, library: Library, *, after: int) -> lis
     query = (
         sa.select(label_events.c.sample_id)
         .join(catalogue, (catalogue.c.library_id == library.id) & (catalogue.c.sample_id == label_events.c.sample_id))
-        .where(label_events.c.id > after, library.id == _OF_LIBRARY, label_events.c.actor_kind.in_(LABELLERS))
+        .where(label_events.c.id > after, _of_library(library), label_events.c.actor_kind.in_(LABELLERS))
         .where(catalogue.c.event.is_distinct_from(label_events.c.id))
         .distinct()
     )
@@ -143,9 +143,12 @@ def catalogue_rows(connection: sa.Connection, library_id: int) -> Generator[Cata
             yield CatalogueRow(*row)
 
 
-# with the plus, the events beyond a number are read, and not all that the library has
-_OF_LIBRARY = sa.literal_column("+label_events.library_id", sa.Integer)
 _COLUMNS = ("library_id", "sample_id", "labels", "conflict", "event")
+
+
+def _of_library(library: Library) -> sa.ColumnElement[bool]:
+    """With the plus, the events beyond a number are read, and not all that the library has."""
+    return sa.literal_column("+label_events.library_id", sa.Integer) == library.id
 
 
 def _last_number(connection: sa.Connection) -> int:

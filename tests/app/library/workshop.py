@@ -14,8 +14,8 @@ from app.library.splits import Splitter
 from app.library.tables import Reading
 from model.types import Sample
 
-OPTIONS = ("task", "label_sep", "level_sep", "names", "simplify")
-COLUMNS = ("text", "label", "pair", "split")
+OPTIONS = ("task", "label_sep", "level_sep", "names", "simplify", "proposer")
+COLUMNS = ("text", "label", "pair", "split", "confidence")
 
 
 class Workshop:
