@@ -10,6 +10,7 @@ import socket
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from urllib.parse import quote, urlencode
 
@@ -389,6 +390,17 @@ def test_only_so_many_imports_run_at_a_time_and_classifying_goes_on(operate: htt
         assert operate.get("/v1/libraries").status_code == 200
     assert eventually(lambda: nothing_left(workshop))
     assert operate.post(PATH, params=COLUMNS, content=ROWS.encode()).status_code == 200
+
+
+def test_two_files_that_come_at_once_both_come_in(operate: httpx.Client, workshop: Workshop) -> None:
+    def send(name: str) -> int:
+        rows = "".join(f"{name}楼第{number}间,好评\n" for number in range(2000))
+        content = f"内容,类别\n{rows}".encode()
+        return operate.post(PATH, params=COLUMNS | {"filename": f"{name}.csv"}, content=content).json()["added"]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(send, ("东", "西"))) == [2000, 2000]
+    assert workshop.count(samples) == 4000
 
 
 def test_a_full_disk_is_told_without_its_address(

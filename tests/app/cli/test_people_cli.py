@@ -55,6 +55,7 @@ def test_users_and_keys_are_made_listed_and_revoked(call: Call) -> None:
         ("ann", "user.create"),
     ]
     assert call("audit", "list", "--limit", "1")["events"] == events[:1]
+    assert call("audit", "list", "--before", str(events[1]["id"]))["events"] == events[2:]
     assert made["key"].split("_")[2] not in json.dumps(events)
 
 
