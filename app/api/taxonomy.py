@@ -97,7 +97,7 @@ class Moving(Remark):
     under: LabelName | None = None
 
 
-class Withdrawal(Remark):
+class Reversal(Remark):
     """The version to take back, by default the last change that stands."""
 
     version: int | None = Field(default=None, ge=1, le=2**31 - 1)
@@ -243,6 +243,6 @@ def move_class(body: Moving, put: Into) -> TouchedShape:
 
 
 @router.post("/undo", summary="撤销一次更改 | Undo a change")
-def undo_change(put: Into, body: Withdrawal = Withdrawal()) -> TouchedShape:
+def undo_change(put: Into, body: Reversal = Reversal()) -> TouchedShape:
     """Take a version back; undo the undo to bring it back."""
     return put(Undo(body.version), body.note)
