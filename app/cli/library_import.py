@@ -62,7 +62,7 @@ def import_command(
     proposed_by: Annotated[
         str | None,
         typer.Option(
-            help="标签只是建议，不算数，来自 rule:名称 或 model:名称 | they are but proposals, of rule:NAME or model:NAME"
+            help="标签只是建议，不算数：rule:名称、model:名称 | only proposals, of rule:NAME or model:NAME"
         ),
     ] = None,
     confidence: Annotated[
