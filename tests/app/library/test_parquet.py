@@ -67,3 +67,35 @@ def test_a_file_without_rows_or_without_the_column_is_told(workshop: Workshop) -
         workshop.load(write(workshop.home / "a.parquet", {"text": pa.array([], pa.string())}))
     with pytest.raises(BadInput, match="no column 'text'; its columns: 文本"):
         workshop.load(write(workshop.home / "b.parquet", {"文本": ["好"]}))
+
+
+def test_cells_that_share_a_huge_text_are_refused_before_each_has_a_copy(workshop: Workshop) -> None:
+    huge = pa.array(["长" * (1 << 19)])
+    cells = huge.take(pa.array([0] * 600))
+    lists = pa.ListArray.from_arrays(pa.array([0, 600], pa.int32()), cells)
+    for number, table in enumerate(
+        ({"text": cells}, {"text": ["短"], "label": lists}, {"text": ["短"], "tags": lists})
+    ):
+        path = workshop.home / f"{number}.parquet"
+        pq.write_table(pa.table(table), path, compression="zstd")
+        assert path.stat().st_size < 10_000
+        with pytest.raises(BadInput, match=rf"{number}\.parquet: rows 1 to .* hold more than 512 MiB"):
+            workshop.load(path, label=None)
+
+
+def test_every_type_of_column_can_stand_beside_the_texts(workshop: Workshop) -> None:
+    columns = {
+        "text": pa.array(["很好", "不好"], pa.large_string()),
+        "label": ["好评", "差评"],
+        "map": pa.array([[("甲", "乙")], []], pa.map_(pa.string(), pa.string())),
+        "struct": [{"k": "v"}, None],
+        "pair": pa.array([["a", "b"], ["c", "d"]], pa.list_(pa.string(), 2)),
+        "nothing": pa.nulls(2),
+        "price": pa.array([1, 2], pa.decimal128(38, 2)),
+    }
+    path = write(workshop.home / "a.parquet", columns)
+    assert workshop.load(path).added == 2
+    assert {text: sample.labels for text, sample in workshop.samples().items()} == {
+        "很好": ("好评",),
+        "不好": ("差评",),
+    }
