@@ -61,9 +61,7 @@ def import_command(
     level_sep: Annotated[str | None, typer.Option(help="标签层级之间的分隔符 | parts the levels of a label")] = None,
     proposed_by: Annotated[
         str | None,
-        typer.Option(
-            help="标签只是建议，不算数：rule:名称、model:名称 | only proposals, of rule:NAME or model:NAME"
-        ),
+        typer.Option(help="标签只是建议，不算数：rule:名称、model:名称 | only proposals, of rule:NAME or model:NAME"),
     ] = None,
     confidence: Annotated[
         str | None, typer.Option(help="建议的置信度列，0 到 1 | column of how sure the proposals are, 0 to 1")
