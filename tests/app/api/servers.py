@@ -13,6 +13,9 @@ from fastapi import FastAPI
 
 from app.cli.serve import listen
 
+# A connection for each request: threads that share a client may close one that another has just taken.
+EACH_ITS_OWN = httpx.Limits(max_keepalive_connections=0)
+
 
 @dataclass(frozen=True)
 class Server:
@@ -64,7 +67,7 @@ def serving(app: FastAPI, *, ready: bool = True) -> Iterator[Server]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, limits=EACH_ITS_OWN) as client:
             deadline = time.monotonic() + 20
             while client.get("/health/ready" if ready else "/health/live").status_code != 200:
                 assert time.monotonic() < deadline

@@ -81,6 +81,6 @@ def test_a_grown_taxonomy_can_be_declared_later_if_nothing_is_left_out(workshop:
 
 def test_a_column_of_texts_is_not_taken_for_labels_and_nothing_more_is_read(workshop: Workshop) -> None:
     rows = "".join(f"第{row}条,说法{row}\n" for row in range(10_001))
-    never_read = workshop.write("b.csv.gz", b"broken")
+    never_read = workshop.write("b.csv", "it has none of the columns\n1\n")
     with pytest.raises(BadTaxonomy, match="is --label the right column"):
         workshop.load(workshop.write("a.csv", "text,label\n" + rows), never_read)

@@ -6,7 +6,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from app.library import sources
+from app.library import workbooks
 from app.library.sources import Source
 from app.library.tables import Reading, open_tables
 from model.errors import BadInput
@@ -58,7 +58,7 @@ def test_a_sheet_that_breaks_inside_is_refused(workbook: Path, cells: str) -> No
 
 
 def test_a_workbook_that_unpacks_to_an_absurd_size_is_refused(workbook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "HARMLESS_BYTES", 1 << 20)
+    monkeypatch.setattr(workbooks, "HARMLESS_BYTES", 1 << 20)
     change(workbook, "xl/styles.xml", b" " * (8 << 20))
     with pytest.raises(BadInput, match="times its size"):
         read(workbook)
