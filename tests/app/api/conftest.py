@@ -12,7 +12,7 @@ from app.people.keyring import Keyring
 from app.settings import Settings
 from app.store.database import open_database
 from app.store.people import Scope
-from tests.app.api.servers import EACH_ITS_OWN, serving
+from tests.app.api.servers import EachThreadItsOwn, serving
 from tests.app.library.workshop import Workshop
 
 
@@ -33,7 +33,9 @@ def client_of(workshop: Workshop, settings: Settings) -> Iterator[Callable[[Scop
         def make(scope: Scope) -> httpx.Client:
             key = create_key(workshop.engine, user="operator", scope=scope, actor="root")
             headers = {"Authorization": f"Bearer {key.secret.text}"}
-            client = httpx.Client(base_url=server.client.base_url, headers=headers, timeout=60, limits=EACH_ITS_OWN)
+            client = httpx.Client(
+                base_url=server.client.base_url, headers=headers, timeout=60, transport=EachThreadItsOwn()
+            )
             return stack.enter_context(client)
 
         yield make

@@ -13,8 +13,26 @@ from fastapi import FastAPI
 
 from app.cli.serve import listen
 
-# A connection for each request: threads that share a client may close one that another has just taken.
-EACH_ITS_OWN = httpx.Limits(max_keepalive_connections=0)
+
+class EachThreadItsOwn(httpx.BaseTransport):
+    """Connections for each thread: of one pool, a thread may close what another has just taken."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+        self._all: list[httpx.HTTPTransport] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send it by this thread's connections."""
+        if not hasattr(self._of_thread, "transport"):
+            self._of_thread.transport = httpx.HTTPTransport(verify=False)
+            self._all.append(self._of_thread.transport)
+        answer: httpx.Response = self._of_thread.transport.handle_request(request)
+        return answer
+
+    def close(self) -> None:
+        """Close those of all threads."""
+        for transport in self._all:
+            transport.close()
 
 
 @dataclass(frozen=True)
@@ -67,7 +85,7 @@ def serving(app: FastAPI, *, ready: bool = True) -> Iterator[Server]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, limits=EACH_ITS_OWN) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, transport=EachThreadItsOwn()) as client:
             deadline = time.monotonic() + 20
             while client.get("/health/ready" if ready else "/health/live").status_code != 200:
                 assert time.monotonic() < deadline

@@ -16,7 +16,7 @@ from app.store.database import connect, writing
 from app.store.libraries import lock_library
 from app.store.people import Scope
 from model.text import sample_id
-from tests.app.api.servers import EACH_ITS_OWN
+from tests.app.api.servers import EachThreadItsOwn
 from tests.app.library.workshop import Workshop
 
 ROWS = "text,label\n房间大,好评\n早餐凉,中评\n早餐凉,差评\n隔音差,差评\n离地铁近,好评\n"
@@ -54,7 +54,9 @@ def someone(reviews: Workshop, operate: httpx.Client) -> Callable[[str], httpx.C
         create_user(reviews.engine, name, Scope.OPERATE, actor="root")
         key = create_key(reviews.engine, user=name, scope=Scope.OPERATE, actor="root")
         return httpx.Client(
-            base_url=operate.base_url, headers={"Authorization": f"Bearer {key.secret.text}"}, limits=EACH_ITS_OWN
+            base_url=operate.base_url,
+            headers={"Authorization": f"Bearer {key.secret.text}"},
+            transport=EachThreadItsOwn(),
         )
 
     return make
