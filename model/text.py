@@ -11,10 +11,10 @@ import unicodedata
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
+from json.encoder import encode_basestring
 from typing import Any
 
 from model.errors import BadText
-from model.files import canonical_json
 
 # A text is a title, a review, an abstract or a page, not a book: no model here reads more than a few
 # thousand characters, and one such text must not hold up everybody else's.
@@ -110,7 +110,9 @@ def check_text(text: str, *, where: str) -> str:
 
 def sample_id(text: str, pair: str | None = None) -> str:
     """The identity of a sample: 32 hex digits of the SHA-256 of its normalised text and pair."""
-    return hashlib.sha256(canonical_json([text, pair])).hexdigest()[:32]
+    # the bytes of canonical_json([text, pair]), made in half the time: every row of an import comes through here
+    content = f"[{encode_basestring(text)},{'null' if pair is None else encode_basestring(pair)}]"
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
 def _fold(text: str, width: Width) -> str:

@@ -19,8 +19,8 @@ OnSamples = Callable[[int], None]
 
 def catalogue_import(connection: sa.Connection, library: Library, *, after: int) -> None:
     """Take in what was merged; `after`: the newest event before that."""
-    add_imported(connection, library, after=after)
-    recatalogue(connection, library, to_settle(connection, library, after=after))
+    beyond = add_imported(connection, library, after=after)
+    recatalogue(connection, library, to_settle(connection, library, after=after, beyond=beyond))
 
 
 def recatalogue(

@@ -50,6 +50,7 @@ class _Merge:
             self._connection.exec_driver_sql("ANALYZE staged_rows")  # temporary tables have no statistics otherwise
             for setting in _BULK_SETTINGS:
                 self._connection.exec_driver_sql(f"SET LOCAL {setting}")
+        self._is_new = not self._has_samples()
         self._translated = self._stage_meanings()
         self._record_sources(files)
         added = self._add_samples()
@@ -63,6 +64,14 @@ class _Merge:
             self._connection.exec_driver_sql("ANALYZE samples")
             self._connection.exec_driver_sql("ANALYZE label_events")
         return added
+
+    def _has_samples(self) -> bool:
+        here = sa.select(samples.c.id).where(samples.c.library_id == self._library.id).limit(1)
+        return self._connection.scalar(here) is not None
+
+    def _unless(self, known: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+        """The condition that something is not `known`; of a new library, nothing is, and need not be looked for."""
+        return sa.true() if self._is_new else ~known
 
     def _stage_meanings(self) -> bool:
         """Whether there are earlier label lists that mean something else today; they are staged then."""
@@ -114,7 +123,7 @@ class _Merge:
         """Of the rows with the same text, the first gives the raw text and the place, all give the split."""
         position, split = sa.func.min(staged_rows.c.position), sa.func.min(staged_rows.c.split)
         known = sa.exists().where(samples.c.library_id == self._library.id, samples.c.id == staged_rows.c.id)
-        first = sa.select(position, staged_rows.c.id, split).group_by(staged_rows.c.id).having(~known)
+        first = sa.select(position, staged_rows.c.id, split).group_by(staged_rows.c.id).having(self._unless(known))
         columns = [*new_samples.c.keys()]
         self._connection.execute(sa.insert(new_samples).from_select(columns, first.order_by(position)))
         if self._connection.dialect.name == "postgresql":
@@ -187,7 +196,7 @@ class _Merge:
             .select_from(first)
             .join(staged_rows, staged_rows.c.position == first.c.position)
             .join(staged_files, staged_files.c.file == staged_rows.c.file)
-            .where(~known)
+            .where(self._unless(known))
             .order_by(first.c.id)
         )
         self._connection.execute(sa.insert(label_events).from_select(_EVENT_COLUMNS, rows))
@@ -226,7 +235,7 @@ class _Merge:
             .select_from(first)
             .join(staged_rows, staged_rows.c.position == first.c.position)
             .join(staged_files, staged_files.c.file == staged_rows.c.file)
-            .where(~known)
+            .where(self._unless(known))
             .order_by(first.c.id, created_at, first.c.position)  # the newest word comes last
         )
         self._connection.execute(sa.insert(label_events).from_select(_EVENT_COLUMNS, rows))

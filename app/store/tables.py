@@ -144,7 +144,7 @@ catalogue = sa.Table(
     sa.Column("labels", sa.Text),  # the current ones, a sorted JSON list
     sa.Column("conflict", sa.Boolean, nullable=False),
     sa.Column("event", RowNumber),  # that the labels come from
-    sa.UniqueConstraint("library_id", "sample_id"),
+    sa.Index("catalogue_of_sample", "library_id", "sample_id", unique=True),
     sa.Index("catalogue_by_arrival", "library_id", "number"),
     sa.Index("catalogue_by_labels", "library_id", "labels", "number"),
     sa.Index(

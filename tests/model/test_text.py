@@ -1,5 +1,6 @@
 """What the normaliser folds, what it leaves alone, and that a second time changes nothing."""
 
+import hashlib
 import itertools
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import BadText
+from model.files import canonical_json
 from model.text import MAX_TEXT_CHARS, Normaliser, Width, check_text, sample_id
 
 SETTINGS = [
@@ -142,3 +144,11 @@ def test_a_sample_id_tells_texts_and_pairs_apart_and_never_changes():
         len({sample_id("甲乙"), sample_id("甲", "乙"), sample_id("乙", "甲"), sample_id("甲", ""), sample_id("甲")})
         == 5
     )
+
+
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"])),
+    pair=st.none() | st.text(st.characters(exclude_categories=["Cs"])),
+)
+def test_an_id_is_the_hash_of_the_canonical_spelling(text: str, pair: str | None) -> None:
+    assert sample_id(text, pair) == hashlib.sha256(canonical_json([text, pair])).hexdigest()[:32]

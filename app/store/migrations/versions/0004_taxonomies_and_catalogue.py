@@ -58,8 +58,8 @@ def upgrade() -> None:
         sa.Column("labels", sa.Text),
         sa.Column("conflict", sa.Boolean, nullable=False),
         sa.Column("event", ROW_NUMBER),
-        sa.UniqueConstraint("library_id", "sample_id"),
     )
+    op.create_index("catalogue_of_sample", "catalogue", ["library_id", "sample_id"], unique=True)
     op.create_index("catalogue_by_arrival", "catalogue", ["library_id", "number"])
     op.create_index("catalogue_by_labels", "catalogue", ["library_id", "labels", "number"])
     op.create_index(
