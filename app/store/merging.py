@@ -4,7 +4,8 @@ So the library is locked only for the short while of this last step, and what th
 the order of the rows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -22,6 +23,8 @@ _EVENT_COLUMNS = (
     *("library_id", "sample_id", "labels", "actor_kind", "actor", "source_id", "line", "created_at"),
     *("taxonomy_version", "confidence"),
 )
+MUCH_MORE, WORTH_IT = 4, 50_000  # so many times as many new samples as old ones, and at least so many
+_SEARCH_INDEX = "SELECT indexdef FROM pg_indexes WHERE indexname = 'samples_bigrams' AND schemaname = current_schema()"
 # PostgreSQL sorts new terms in memory before they enter the search index; in small portions that takes far longer.
 _BULK_SETTINGS = ("gin_pending_list_limit = '128MB'", "work_mem = '256MB'", "maintenance_work_mem = '256MB'")
 
@@ -147,7 +150,26 @@ class _Merge:
             .order_by(new_samples.c.id)
         )
         insert = sa.insert(samples).from_select([*samples.c.keys()], rows)
-        return self._connection.execute(insert.execution_options(preserve_rowcount=True)).rowcount
+        with self._search_index_at_the_end():
+            return self._connection.execute(insert.execution_options(preserve_rowcount=True)).rowcount
+
+    @contextmanager
+    def _search_index_at_the_end(self) -> Iterator[None]:
+        """On PostgreSQL, where next to all rows are new, index them in one go: a fifth of the time. Readers of samples
+        wait meanwhile, so it is not done where there is much to read.
+        """
+        definition = None
+        if self._connection.dialect.name == "postgresql":
+            before, new = (self._count(table) for table in (samples, new_samples))
+            if new > max(WORTH_IT, before * MUCH_MORE):
+                definition = self._connection.scalar(sa.text(_SEARCH_INDEX))
+                self._connection.exec_driver_sql("DROP INDEX samples_bigrams")
+        yield
+        if definition is not None:
+            self._connection.exec_driver_sql(definition)
+
+    def _count(self, table: sa.Table) -> int:
+        return self._connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
 
     def _protect_splits(self) -> None:
         """A sample that comes again in another split moves to the one that protects more."""

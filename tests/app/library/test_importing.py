@@ -11,12 +11,14 @@ import pytest
 import sqlalchemy as sa
 from workshop import Workshop
 
+from app.library.browsing import browse
 from app.library.definition import ImportOptions
 from app.library.formats import Format
 from app.library.importing import import_files
 from app.library.rows import Columns
 from app.library.tables import Reading, Table
 from app.settings import Settings
+from app.store import merging
 from app.store.database import open_database
 from app.store.tables import label_events, libraries, samples, sources
 from model.errors import BadInput, DatabaseUnavailable, UnknownLibrary, WenleiError
@@ -245,3 +247,19 @@ def test_a_database_that_goes_away_in_mid_import_is_told_in_one_line(
                 on_table=hang_up,
             )
         assert workshop.load(*paths).added == 3
+
+
+def test_a_large_first_import_is_indexed_in_one_go_and_later_ones_as_they_come(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "WORTH_IT", 0)
+    workshop.load(workshop.write("a.csv", "text,label\n房间大,好评\n早餐凉,差评\n"))
+    workshop.load(workshop.write("b.csv", "text,label\n窗很小,差评\n"))
+    for query, text in (("房", "房间大"), ("餐凉", "早餐凉"), ("窗很小", "窗很小")):
+        (found,) = browse(workshop.engine, library="default", query=query, sort="-arrival").samples
+        assert found.text == text
+    indexes = {
+        index["name"] for table in ("samples", "catalogue") for index in sa.inspect(workshop.engine).get_indexes(table)
+    }
+    assert {"catalogue_of_sample", "catalogue_by_arrival", "catalogue_by_labels", "catalogue_conflicts"} <= indexes
+    assert ("samples_bigrams" in indexes) == (workshop.engine.dialect.name == "postgresql")
