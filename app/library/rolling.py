@@ -11,11 +11,11 @@ from app.library.labelling import person_name, remark_text
 from app.library.recorded import HASH_START
 from app.library.reverting import as_before, revert
 from app.library.revisions import Revision
-from app.library.taxonomies import samples_restated
+from app.library.taxonomies import samples_restated, save_revision
 from app.store.audit import record
 from app.store.catalogue import conflicting_samples
 from app.store.database import connect, reading, writing
-from app.store.libraries import Library, get_library, lock_library, save_library
+from app.store.libraries import Library, get_library, lock_library
 from app.store.rollbacks import (
     Rollback,
     events_between,
@@ -84,7 +84,7 @@ def roll_back(
         lock_library(connection, library)
         known = get_library(connection, library)
         plan = _plan(connection, known, snapshot)
-        changed = _save(connection, known, plan.revision, actor=actor, note=said)
+        changed = save_revision(connection, known, plan.revision, actor=actor, note=said)
         rollback = plan.rollback._replace(taxonomy_version=changed.version, actor=actor, note=said)
         record_rollback(connection, known.id, rollback)
         action = "library.rollback" if rollback.undoes is None else "library.rollback.undo"
@@ -129,21 +129,6 @@ def _plan(connection: sa.Connection, library: Library, snapshot: str | None) -> 
 
 def _next(history: list[Rollback]) -> int:
     return history[-1].id + 1 if history else 1
-
-
-def _save(connection: sa.Connection, known: Library, revision: Revision, *, actor: str, note: str | None) -> Library:
-    return save_library(
-        connection,
-        revision.definition,
-        known=known,
-        kind=revision.kind,
-        actor=actor,
-        asked=revision.asked,
-        meanings=revision.meanings,
-        base=revision.base,
-        undoes=revision.undoes,
-        note=note,
-    )
 
 
 def _moment(connection: sa.Connection, library: Library, start: str) -> Frozen:

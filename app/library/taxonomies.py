@@ -135,18 +135,7 @@ def change_taxonomy(
         known = _known(connection, library, change)
         plan = _plan(connection, library, known, change)
         revision = plan.touched.revision
-        changed = save_library(
-            connection,
-            revision.definition,
-            known=known,
-            kind=revision.kind,
-            actor=actor,
-            asked=revision.asked,
-            meanings=revision.meanings,
-            base=revision.base,
-            undoes=revision.undoes,
-            note=said,
-        )
+        changed = save_revision(connection, known, revision, actor=actor, note=said)
         record(
             connection, actor=actor, action=f"taxonomy.{revision.kind}", target=library, version=f"{changed.version}"
         )
@@ -155,6 +144,24 @@ def change_taxonomy(
             touched.update(conflicting_samples(connection, changed.id))  # imports that differ go by the classes' order
         recatalogue(connection, changed, sorted(touched), on_samples=on_samples)
     return plan.touched
+
+
+def save_revision(
+    connection: sa.Connection, known: Library | None, revision: Revision, *, actor: str, note: str | None
+) -> Library:
+    """Write the library as `revision` leaves it, as a new version of its taxonomy; it is locked, or new."""
+    return save_library(
+        connection,
+        revision.definition,
+        known=known,
+        kind=revision.kind,
+        actor=actor,
+        asked=revision.asked,
+        meanings=revision.meanings,
+        base=revision.base,
+        undoes=revision.undoes,
+        note=note,
+    )
 
 
 class _Plan(NamedTuple):
