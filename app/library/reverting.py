@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from app.library.revisions import Revision
 from app.store.libraries import LibraryDefinition
-from app.store.taxonomies import Classes, Meanings, Step, TaxonomyChange, Translation
+from app.store.taxonomies import ClassDetails, Classes, Meanings, Step, TaxonomyChange, Translation
 from model.errors import BadTaxonomy
 from model.files import canonical_json
 
@@ -35,7 +35,8 @@ def revert(
     kept = list(before.taxonomy.labels)
     since = [label for label in known.taxonomy.labels if label not in {*undone.taxonomy.labels, *kept}]
     labels = (*kept, *since) if before.declared else tuple(sorted((*kept, *since)))
-    classes = {label: known.classes[label] for label in since if label in known.classes} | dict(before.classes)
+    restored = {label: _without_names(details, since) for label, details in before.classes.items()}
+    classes = {label: known.classes[label] for label in since if label in known.classes} | restored
     definition = as_before(known, before, labels=labels, classes=classes)
     return Revision(
         kind="undo",
@@ -58,6 +59,12 @@ def as_before(
     taxonomy = before.taxonomy if labels is None else replace(before.taxonomy, labels=labels)
     described = before.classes if classes is None else classes
     return replace(known, taxonomy=taxonomy, declared=before.declared, classes=described)
+
+
+def _without_names(details: ClassDetails, taken: Sequence[str]) -> ClassDetails:
+    """`details` without the names that are classes by now, for an import may have made one of a name that was free."""
+    aliases = tuple(alias for alias in details.aliases if alias not in taken)
+    return replace(details, code=None if details.code in taken else details.code, aliases=aliases)
 
 
 def _in_force(history: Sequence[TaxonomyChange]) -> list[int]:
@@ -95,8 +102,17 @@ def _undone(
         raise BadTaxonomy(f"version {version} is undone already, by version {by}; undo that to bring it back")
     if change.kind == "rollback" and not rollback:
         raise BadTaxonomy(f"version {version} belongs to a rollback; undo that with wenlei library rollback --undo")
+    if change.kind == "undo" and _first_undone(history, change).kind == "rollback":
+        raise BadTaxonomy(f"version {version} undid a rollback; roll back again with wenlei library rollback")
     if change.kind in GROWTH:
         raise BadTaxonomy(f"version {version} came with an import; remove its classes with wenlei taxonomy remove")
+    return change
+
+
+def _first_undone(history: Sequence[TaxonomyChange], change: TaxonomyChange) -> TaxonomyChange:
+    """The change that was taken back first, and maybe made again since, up to `change`."""
+    while change.undoes is not None:
+        change = history[change.undoes - 1]
     return change
 
 

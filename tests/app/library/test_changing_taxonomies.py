@@ -5,7 +5,7 @@ from workshop import Workshop
 
 from app.library.declarations import read_declaration
 from app.library.labelling import label_sample
-from app.library.revisions import add, merge, move, remove, rename, split
+from app.library.revisions import add, describe, merge, move, remove, rename, split
 from app.library.taxonomies import (
     Change,
     Outcome,
@@ -209,3 +209,16 @@ def test_nothing_is_written_when_a_change_is_refused(reviews: Workshop) -> None:
     with pytest.raises(UnknownLabel):
         change(reviews, rename("好平", "满意"))
     assert [version.version for version in list_versions(reviews.engine, "default")] == [1]
+
+
+def test_an_alias_that_an_import_made_a_class_meanwhile_is_not_brought_back(reviews: Workshop) -> None:
+    change(reviews, describe("差评", code="01", aliases=["不满意", "很差"]))
+    change(reviews, remove("差评"))
+    reviews.load(reviews.write("b.csv", "text,label\n窗很小,不满意\n"))
+    change(reviews, Undo())
+    reviews.load(reviews.write("c.csv", "text,label\n门很旧,不满意\n床很软,很差\n桌子晃,01\n"))
+    found = labels(reviews)
+    assert [found[text] for text in ("早餐凉", "窗很小", "门很旧", "床很软", "桌子晃")] == [
+        *("差评", "不满意", "不满意", "差评", "差评")
+    ]
+    change(reviews, add("一般"))

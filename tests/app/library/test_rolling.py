@@ -137,3 +137,14 @@ def test_a_rollback_is_not_undone_as_a_change_of_the_taxonomy(reviews: Workshop)
     back(reviews, frozen)
     with pytest.raises(BadTaxonomy, match="belongs to a rollback"):
         change_taxonomy(reviews.engine, "default", Undo(), by="标注员甲")
+
+
+def test_the_undoing_of_a_rollback_is_not_undone_as_a_change_of_the_taxonomy(reviews: Workshop) -> None:
+    frozen = hash_of(reviews)
+    reviews.load(reviews.write("b.csv", "text,label\n窗很小,一般\n"))
+    back(reviews, frozen)
+    back(reviews, None)
+    undoing = list_versions(reviews.engine, "default")[-1].version
+    with pytest.raises(BadTaxonomy, match=f"version {undoing} undid a rollback; roll back again"):
+        change_taxonomy(reviews.engine, "default", Undo(undoing), by="标注员甲")
+    assert reviews.samples()["窗很小"].labels == ("一般",)
