@@ -6,7 +6,16 @@ from itertools import islice
 import sqlalchemy as sa
 
 from app.library.labels import CurrentLabels, current_labels, label_positions
-from app.store.catalogue import CatalogueRow, add_imported, add_missing, clear_index, mark_fresh, to_settle, update_rows
+from app.store.catalogue import (
+    CatalogueRow,
+    add_imported,
+    add_missing,
+    clear_index,
+    conflicting_samples,
+    mark_fresh,
+    to_settle,
+    update_rows,
+)
 from app.store.database import connect, reading, writing
 from app.store.events import SampleEvents, events_of_all, events_of_samples, lock_samples
 from app.store.integrity import count_samples
@@ -17,10 +26,16 @@ SAMPLES_AT_ONCE = 5_000
 OnSamples = Callable[[int], None]
 
 
-def catalogue_import(connection: sa.Connection, library: Library, *, after: int) -> None:
-    """Take in what was merged; `after`: the newest event before that."""
+def catalogue_import(connection: sa.Connection, library: Library, *, known: Library | None, after: int) -> None:
+    """Take in what was merged; `after`: the newest event before that. known: the library as it was, if it was there."""
     beyond = add_imported(connection, library, after=after)
-    recatalogue(connection, library, to_settle(connection, library, after=after, beyond=beyond))
+    touched = set(to_settle(connection, library, after=after, beyond=beyond))
+    if known is not None:
+        before, labels = known.definition.taxonomy.labels, library.definition.taxonomy.labels
+        was_there = set(before)
+        if tuple(label for label in labels if label in was_there) != before:
+            touched.update(conflicting_samples(connection, library.id))  # imports that differ go by the classes' order
+    recatalogue(connection, library, sorted(touched))
 
 
 def recatalogue(

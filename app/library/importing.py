@@ -106,7 +106,7 @@ def import_files(
             )
             before = last_event(connection)
             added = merge(staging, library, files)
-            catalogue_import(connection, library, after=before)
+            catalogue_import(connection, library, known=known, after=before)
             if by is not None:
                 _log(connection, options.library, files, by=by, added=added)
         return Imported(

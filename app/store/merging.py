@@ -24,6 +24,8 @@ _EVENT_COLUMNS = (
     *("taxonomy_version", "confidence"),
 )
 MUCH_MORE, WORTH_IT = 4, 50_000  # so many times as many new samples as old ones, and at least so many
+READERS_MS = 500  # that readers of samples get to come to their end; less than it takes to be told of a deadlock
+_LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's code
 _SEARCH_INDEX = "SELECT indexdef FROM pg_indexes WHERE indexname = 'samples_bigrams' AND schemaname = current_schema()"
 # PostgreSQL sorts new terms in memory before they enter the search index; in small portions that takes far longer.
 _BULK_SETTINGS = ("gin_pending_list_limit = '128MB'", "work_mem = '256MB'", "maintenance_work_mem = '256MB'")
@@ -156,17 +158,34 @@ class _Merge:
     @contextmanager
     def _search_index_at_the_end(self) -> Iterator[None]:
         """On PostgreSQL, where next to all rows are new, index them in one go: a fifth of the time. Readers of samples
-        wait meanwhile, so it is not done where there is much to read.
+        wait meanwhile, so it is not done where there is much to read, or somebody reads for long.
         """
         definition = None
         if self._connection.dialect.name == "postgresql":
             before, new = (self._count(table) for table in (samples, new_samples))
-            if new > max(WORTH_IT, before * MUCH_MORE):
+            if new > max(WORTH_IT, before * MUCH_MORE) and self._keep_readers_out():
                 definition = self._connection.scalar(sa.text(_SEARCH_INDEX))
-                self._connection.exec_driver_sql("DROP INDEX samples_bigrams")
+                if definition is not None:
+                    self._connection.exec_driver_sql("DROP INDEX samples_bigrams")
         yield
         if definition is not None:
             self._connection.exec_driver_sql(definition)
+
+    def _keep_readers_out(self) -> bool:
+        """Whether nobody else uses the samples now, nor can from now on.
+
+        Who waited for long would make all readers wait, and two large imports at once would wait for each other.
+        """
+        try:
+            with self._connection.begin_nested():
+                self._connection.exec_driver_sql(f"SET LOCAL lock_timeout = {READERS_MS}")
+                self._connection.exec_driver_sql("LOCK TABLE samples IN ACCESS EXCLUSIVE MODE")
+                self._connection.exec_driver_sql("SET LOCAL lock_timeout TO DEFAULT")
+        except sa.exc.OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+                raise
+            return False
+        return True
 
     def _count(self, table: sa.Table) -> int:
         return self._connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()

@@ -17,6 +17,7 @@ from app.library.formats import Format
 from app.library.importing import import_files
 from app.library.rows import Columns
 from app.library.tables import Reading, Table
+from app.library.verifying import verify
 from app.settings import Settings
 from app.store import merging
 from app.store.database import open_database
@@ -263,3 +264,29 @@ def test_a_large_first_import_is_indexed_in_one_go_and_later_ones_as_they_come(
     }
     assert {"catalogue_of_sample", "catalogue_by_arrival", "catalogue_by_labels", "catalogue_conflicts"} <= indexes
     assert ("samples_bigrams" in indexes) == (workshop.engine.dialect.name == "postgresql")
+
+
+def test_a_large_first_import_does_not_wait_for_who_reads_meanwhile(
+    new_database: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "WORTH_IT", 0)
+    with open_database(Settings(home=tmp_path, database_url=new_database("postgresql"))) as engine:
+        workshop = Workshop(engine, tmp_path)
+        path = workshop.write("a.csv", "text,label\n房间大,好评\n早餐凉,差评\n")
+        with engine.connect() as reader, ThreadPoolExecutor(1) as threads:
+            reader.execute(sa.select(samples.c.id))
+            importing = threads.submit(workshop.load, path)
+            try:
+                assert importing.result(timeout=30).added == 2
+            finally:
+                reader.rollback()  # whoever still waits for it goes on
+        assert browse(engine, library="default", query="餐凉").samples[0].text == "早餐凉"
+        assert "samples_bigrams" in {index["name"] for index in sa.inspect(engine).get_indexes("samples")}
+
+
+def test_classes_declared_in_another_order_decide_conflicts_anew(workshop: Workshop) -> None:
+    workshop.load(workshop.write("a.csv", "text,label\n房间大,中评\n房间大,好评\n早餐凉,中评\n"))
+    assert workshop.samples()["房间大"].labels == ("中评",)
+    workshop.load(workshop.write("b.csv", "text,label\n窗很小,中评\n"), names=("好评", "中评"))
+    assert workshop.samples()["房间大"].labels == ("好评",)
+    assert list(verify(workshop.engine, library="default")) == []
