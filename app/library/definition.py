@@ -99,6 +99,17 @@ def _declared(definition: LibraryDefinition, names: tuple[str, ...] | None) -> L
     if outside or (definition.declared and names != labels):
         what = f"lacks its labels {preview(sorted(outside))}" if outside else "differs from its declared list"
         raise BadTaxonomy(f"--label-names {what}: library {definition.name!r} has {preview(labels)}")
+    owners = {
+        name: label
+        for label, details in definition.classes.items()
+        for name in (details.code, *details.aliases)
+        if name
+    }
+    if taken := [f"{name!r} of {owners[name]!r}" for name in names if name in owners]:
+        raise BadTaxonomy(
+            f"--label-names: library {definition.name!r} has these as other names of classes: {'; '.join(taken[:5])}; "
+            "leave them out, or take them away with wenlei taxonomy describe"
+        )
     check_number(names, "--label-names the right file")
     taxonomy = replace(definition.taxonomy, labels=names)
     if odd := [name for name in names if has_empty_level(taxonomy, name)]:

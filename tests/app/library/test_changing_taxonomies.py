@@ -222,3 +222,12 @@ def test_an_alias_that_an_import_made_a_class_meanwhile_is_not_brought_back(revi
         *("差评", "不满意", "不满意", "差评", "差评")
     ]
     change(reviews, add("一般"))
+
+
+def test_an_import_declares_no_class_by_another_name_of_a_class(reviews: Workshop) -> None:
+    change(reviews, rename("差评", "不满意"))
+    path = reviews.write("b.csv", "text,label\n窗很小,差评\n")
+    with pytest.raises(BadTaxonomy, match="other names of classes: '差评' of '不满意'"):
+        reviews.load(path, names=("好评", "中评", "不满意", "差评"))
+    reviews.load(path, names=("好评", "中评", "不满意"))
+    assert labels(reviews)["窗很小"] == "不满意"
