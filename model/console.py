@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 Item = TypeVar("Item")
 JsonFlag = Annotated[
@@ -22,7 +22,7 @@ LOG_SECONDS = 5.0  # at least so long between two lines of progress in a log
 
 
 def emit(result: Mapping[str, Any], *, as_json: bool, render: Callable[[Console], None] | None = None) -> None:
-    """Print `result`: as one line of JSON, by `render`, or as a plain table of its keys."""
+    """Print `result`: as one line of JSON, by `render`, or as a line for each of its keys."""
     if as_json:
         sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
         sys.stdout.flush()  # a server's reader waits for this line, not for the server's end
@@ -31,10 +31,11 @@ def emit(result: Mapping[str, Any], *, as_json: bool, render: Callable[[Console]
     if render:
         render(console)
         return
-    table = Table.grid(padding=(0, 2))
+    width = max((cell_len(key) for key in result), default=0)
     for key, value in result.items():
-        table.add_row(key, json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value))
-    console.print(table)
+        shown = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+        # Paths are copied from here, so that a value is neither cut off nor broken where it is longer than the line.
+        console.print(f"{set_cell_size(key, width)}  {shown}", highlight=False, soft_wrap=True)
 
 
 def say(message: str) -> None:

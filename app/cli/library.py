@@ -77,11 +77,12 @@ def snapshot_command(
 def _show(console: Console, frozen: Frozen) -> None:
     """The splits and the classes side by side."""
     counts = frozen.snapshot.counts
-    table = Table("", *SPLITS, title=f"{frozen.snapshot.hash}  {counts['total']:,}")
-    table.add_row("样本 samples", *(f"{counts[split]:,}" for split in SPLITS), end_section=True)
+    table = Table("", "总计 total", *SPLITS, title=frozen.snapshot.hash)
+    table.add_row("样本 samples", *(f"{counts[each]:,}" for each in ("total", *SPLITS)), end_section=True)
     labels = frozen.snapshot.taxonomy.labels
     for label in labels[:SHOWN_LABELS]:
-        table.add_row(label, *(f"{counts['labels'][split][label]:,}" for split in SPLITS))
+        carrying = [counts["labels"][split][label] for split in SPLITS]
+        table.add_row(label, *(f"{count:,}" for count in (sum(carrying), *carrying)))
     console.print(table)
     if len(labels) > SHOWN_LABELS:
         console.print(f"… {len(labels)} 个类别 classes; --json")

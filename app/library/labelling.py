@@ -116,9 +116,7 @@ def check_labels(definition: LibraryDefinition, labels: Sequence[str]) -> list[s
         raise BadInput("the label is empty; give one of the taxonomy")
     for name in sorted(names):
         if name not in meant:
-            raise UnknownLabel(
-                f"label {name!r} is not in the taxonomy ({_known(taxonomy)}){_whole_path(taxonomy, name)}"
-            )
+            raise UnknownLabel(f"label {name!r} is not in the taxonomy ({_known(taxonomy)}){_way_out(taxonomy, name)}")
     chosen = taxonomy.deepest(meant[name] for name in names)
     if misfit := taxonomy.misfit(chosen):
         raise BadInput(misfit)
@@ -129,9 +127,11 @@ def _known(taxonomy: Taxonomy) -> str:
     return preview(taxonomy.labels) or "it has no labels yet: add them with wenlei taxonomy add"
 
 
-def _whole_path(taxonomy: Taxonomy, name: str) -> str:
+def _way_out(taxonomy: Taxonomy, name: str) -> str:
     paths = [label for label in taxonomy.labels if name in taxonomy.levels(label)]
-    return f"; give the whole path: {preview(paths, 3)}" if taxonomy.task is Task.HIERARCHICAL and paths else ""
+    if taxonomy.task is Task.HIERARCHICAL and paths:
+        return f"; give the whole path: {preview(paths, 3)}"
+    return "; a new class comes in with wenlei taxonomy add" if taxonomy.labels else ""
 
 
 def person_name(by: str) -> str:

@@ -22,6 +22,12 @@ def test_people_see_keys_and_values_as_they_are(capsys: pytest.CaptureFixture[st
     assert '{"total": 3}' in out
 
 
+def test_long_values_are_neither_cut_off_nor_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    path = "/数据/" + "很长的文件夹/" * 30 + "评论.xlsx.jsonl"
+    emit({"read": 30, "rejects_file": path}, as_json=False)
+    assert capsys.readouterr().out == f"read          30\nrejects_file  {path}\n"
+
+
 def test_messages_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     say("[1/2] 导入")
     out, err = capsys.readouterr()

@@ -152,5 +152,8 @@ def test_people_see_the_splits_and_classes_of_a_snapshot(
     with pytest.raises(SystemExit):
         main(["library", "snapshot"])
     shown = capsys.readouterr().out
-    assert "样本 samples" in shown
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in shown.splitlines()]
+    counts = {row[0]: [int(cell) for cell in row[1:]] for row in rows if len(row) == 5}
+    assert {row: sum(splits) for row, (_, *splits) in counts.items()} == {"样本 samples": 2, "好评": 2, "差评": 0}
+    assert {row: total for row, (total, *_) in counts.items()} == {"样本 samples": 2, "好评": 2, "差评": 0}
     assert "conflicting labels: 1" in shown

@@ -81,7 +81,7 @@ def test_an_id_that_is_unknown_or_not_unique_is_refused(workshop: Workshop) -> N
 @pytest.mark.parametrize(
     ("labels", "given", "error", "message"),
     [
-        (("好平",), {}, UnknownLabel, r"label '好平' is not in the taxonomy \(中评, 好评, 差评\)"),
+        (("好平",), {}, UnknownLabel, r"label '好平' is not in the taxonomy \(中评, 好评, 差评\); .*taxonomy add"),
         (("好评", "差评"), {}, BadInput, "2 labels .*the task single allows one"),
         (("", " "), {}, BadInput, "the label is empty"),
         (("好评",), {"by": "\u200b "}, BadInput, "--by is empty"),
