@@ -6,7 +6,7 @@ Skipped annotations and the predictions of models are left out.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from app.library.readers import Broken, Row
 from model.errors import BadInput
 
 LABEL_STUDIO, DOCCANO = "Label Studio", "doccano"
+CLOCKS_DIFFER = timedelta(days=1)  # a time without its zone may be of any
 _BUILT_OTHERWISE = (BadInput, AttributeError, TypeError, KeyError)  # than the tool builds them
 _Flat = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -180,8 +181,9 @@ def _time(value: Any) -> str | None:
         return None
     try:
         time = datetime.fromisoformat(str(value))
-    except ValueError:
-        raise BadInput(f"{value!r} is no time") from None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    return time.astimezone(UTC).isoformat(timespec="seconds")
+        utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter at the ends of the calendar, in another zone
+        raise BadInput(f"{str(value)[:40]!r} is no time") from None
+    if utc > datetime.now(UTC) + CLOCKS_DIFFER:
+        raise BadInput(f"{str(value)[:40]!r} is yet to come, and nobody could say anything newer until then")
+    return utc.isoformat(timespec="seconds")

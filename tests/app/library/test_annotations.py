@@ -168,3 +168,19 @@ def test_an_annotator_without_a_name_is_rejected(workshop: Workshop) -> None:
     tasks = [{"data": {"text": "甲"}, "annotations": [annotation("\u200b", ["好评"])]}]
     with pytest.raises(BadInput, match="annotator '' is no name"):
         workshop.load(workshop.write("a.json", json.dumps(tasks)), label="情感")
+
+
+@pytest.mark.parametrize(
+    ("time", "reason"),
+    [
+        ("2999-01-01T00:00:00Z", "is yet to come"),
+        ("9999-12-31T23:59:59-10:00", "is no time"),
+        ("0001-01-01T00:00:00+14:00", "is no time"),
+        ("昨天", "is no time"),
+    ],
+)
+def test_an_annotation_of_no_time_that_can_be_is_rejected(workshop: Workshop, time: str, reason: str) -> None:
+    tasks = [*TASKS, {"id": 4, "data": {"text": "窗很小"}, "annotations": [annotation(4, ["差评"], updated_at=time)]}]
+    imported = workshop.load(workshop.write("project.json", json.dumps(tasks)), label=None)
+    assert (imported.added, imported.rejected) == (3, 1)
+    assert reason in imported.first_rejects[0]
