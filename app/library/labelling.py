@@ -21,10 +21,12 @@ MAX_NAME_CHARS, MAX_NOTE_CHARS = 64, 1000
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """The event that was written about a sample, and what its label is now."""
+    """The event that was written about a sample, its library and text, and what its label is now."""
 
     event: int
+    library: str
     sample: str
+    text: str
     current: CurrentLabels | None
 
 
@@ -169,4 +171,4 @@ def _spoken(connection: sa.Connection, library: Library, sample_id: str, event: 
     said = events_of_sample(connection, library.id, sample_id)
     current = current_labels(said.events, label_positions(library.definition.taxonomy))
     update_rows(connection, library.id, [row_of(sample_id, current)])
-    return Spoken(event, sample_id, current)
+    return Spoken(event, library.definition.name, sample_id, said.text, current)

@@ -52,7 +52,9 @@ class SpokenShape(TypedDict):
     """The event that was written, and what the sample's labels are now."""
 
     event: int
+    library: str
     sample: str
+    text: str
     labels: list[str] | None
     conflict: bool
 
@@ -143,7 +145,9 @@ def spoken_shape(spoken: Spoken) -> SpokenShape:
     current = spoken.current
     return {
         "event": spoken.event,
+        "library": spoken.library,
         "sample": spoken.sample,
+        "text": spoken.text,
         "labels": list(current.labels) if current else None,
         "conflict": bool(current and current.conflict),
     }

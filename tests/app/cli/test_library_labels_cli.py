@@ -53,6 +53,7 @@ def test_a_label_its_history_and_its_undo(reviews: Path, call: Call) -> None:
     }
     undone = call("undo", str(spoken["event"]), "--by", "标注员乙")
     assert (undone["undoes"], undone["labels"], undone["conflict"]) == (spoken["event"], ["中评"], True)
+    assert (undone["library"], undone["text"]) == ("default", "早餐凉")
     told = call("history", spoken["sample"])
     assert (told["text"], told["labels"], told["conflict"]) == ("早餐凉", ["中评"], True)
     assert [(event["kind"], event["labels"], event["undone_by"], event["current"]) for event in told["events"]] == [
