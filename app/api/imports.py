@@ -19,13 +19,16 @@ from app.api.scratch import scratch_folder
 from app.api.unpacking import check_unpacked
 from app.api.uploads import UploadRoute, save_body
 from app.api.work import Work
+from app.errors import Forbidden
 from app.library.definition import ImportOptions
 from app.library.importing import import_files
 from app.library.previewing import preview_files
 from app.library.rejects import find_rejects
 from app.library.shapes.imports import ImportedShape, ImportPreview, import_preview, imported_shape
+from app.people.keyring import Identity
 from app.store.database import connect, reading
 from app.store.libraries import find_library, get_library
+from app.store.people import Scope
 
 UPLOAD_PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse, "description": description}
@@ -58,6 +61,7 @@ async def import_file(
     nothing.
     """
     options = query.options(library)
+    await run_in_threadpool(_check_scope, engine, options, asker)
     with work.imports.one(asker.user), scratch_folder(settings.home) as folder:
         path = folder / query.filename
         try:
@@ -88,6 +92,23 @@ def download_rejects(
     path = find_rejects(settings.home / "rejects", library, file)
     headers = {"X-Content-Type-Options": "nosniff"}
     return FileResponse(path, media_type="application/x-ndjson", filename=path.name, headers=headers)
+
+
+def _check_scope(engine: sa.Engine, options: ImportOptions, asker: Identity) -> None:
+    """Whoever operates may declare the classes of a new library, and of one that is there only an admin.
+
+    Raises:
+        Forbidden: the key is too narrow.
+    """
+    if options.names is None or asker.scope.covers(Scope.ADMIN):
+        return
+    with connect(engine) as connection, reading(connection):
+        there = find_library(connection, options.library) is not None
+    if there:
+        raise Forbidden(
+            f"class: library {options.library!r} is there already, and declaring its classes needs a key of scope "
+            "admin; leave class out"
+        )
 
 
 def _look(engine: sa.Engine, path: Path, options: ImportOptions, query: ImportQuery) -> ImportPreview:

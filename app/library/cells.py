@@ -36,6 +36,12 @@ def label_names(definition: LibraryDefinition) -> dict[str, str]:
     return names
 
 
+def branch_names(definition: LibraryDefinition) -> frozenset[str]:
+    """The codes and aliases of branches: they mean no label, and can't become one."""
+    branches = (details for label, details in definition.classes.items() if label not in definition.taxonomy.labels)
+    return frozenset(name for details in branches for name in (details.code, *details.aliases) if name)
+
+
 def actor_name(raw: str) -> str:
     """The name of an annotator as it is stored, cleaned as a label is.
 
@@ -127,11 +133,20 @@ class LabelReader:
 
     taxonomy: its task, level separator and `multiple` say how many labels a cell holds. label_sep: parts them.
     names: what a cell may say → the label it means. closed: whether it may say nothing else, because the taxonomy is
-    declared; else what is not among the names is a new label.
+    declared; else what is not among the names is a new label. branches: what names a branch, and so no label.
     """
 
-    def __init__(self, taxonomy: Taxonomy, *, label_sep: str | None, names: Mapping[str, str], closed: bool) -> None:
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        *,
+        label_sep: str | None,
+        names: Mapping[str, str],
+        closed: bool,
+        branches: frozenset[str] = frozenset(),
+    ) -> None:
         self._taxonomy, self._label_sep, self._names, self._closed = taxonomy, label_sep, names, closed
+        self._branches = branches
         self.seen: set[str] = set()
         self._from_text = lru_cache(DISTINCT_CELLS_REMEMBERED)(self._read)
 
@@ -181,6 +196,8 @@ class LabelReader:
             )
         if _has_surrogate(name):
             raise BadInput("the label holds bytes that are not text in the file's encoding")
+        if name in self._branches and name not in self._names:
+            raise BadInput(f"label {name!r} is another name of a branch; give a class below it")
         if self._closed and name not in self._names:
             hint = "; give --label-names if labels are numbers" if name.isdecimal() else ""
             known = preview(self._taxonomy.labels)

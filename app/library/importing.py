@@ -7,7 +7,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from app.library.cataloguing import catalogue_import
-from app.library.cells import LabelReader, label_names, several_in_one
+from app.library.cells import LabelReader, branch_names, label_names, several_in_one
 from app.library.definition import ImportOptions, define, grown
 from app.library.formats import Format
 from app.library.hub import hub_fingerprint
@@ -99,7 +99,8 @@ def import_files(
             lock_library(connection, options.library)
             known = find_library(connection, options.library)
             settled = _definition(options, known)
-            if _rules(settled) != _rules(definition):
+            gone = set(definition.taxonomy.labels) - set(settled.taxonomy.labels)
+            if gone or _rules(settled) != _rules(definition):
                 raise BadInput(f"library {options.library!r} was changed while its files were being read; import again")
             library = save_library(
                 connection, grown(settled, labels.seen), known=known, kind="import", actor=IMPORT_ACTOR
@@ -198,4 +199,5 @@ def label_reader(options: ImportOptions, definition: LibraryDefinition) -> Label
         names=names,
         # a proposal makes no class, unless there is none yet
         closed=definition.declared or bool(options.proposer and definition.taxonomy.labels),
+        branches=branch_names(definition),
     )

@@ -231,9 +231,10 @@ def _moved(kind: str, asked: Mapping[str, Any], known: LibraryDefinition, old: s
     for label in touched:
         _check_new(known, renamed(label), besides=touched)
     labels = [renamed(label) for label in taxonomy.labels]
-    classes: dict[str, ClassDetails] = {}
+    # a branch that joins another one takes on what is known of that
+    classes = {label: details for label, details in known.classes.items() if renamed(label) == label}
     for label, details in known.classes.items():
-        classes[renamed(label)] = details
+        classes.setdefault(renamed(label), details)
     for label in touched:
         details = classes.get(renamed(label), ClassDetails())
         classes[renamed(label)] = replace(details, aliases=tuple(dict.fromkeys((*details.aliases, label))))

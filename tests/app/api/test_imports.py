@@ -431,3 +431,15 @@ def test_who_may_only_classify_imports_nothing(client_of: Callable[[Scope], http
     answer = client_of(Scope.CLASSIFY).post(PATH, params=COLUMNS, content=b"x" * (8 << 20))
     assert code(answer) == (403, "forbidden")
     assert nothing_left(workshop)
+
+
+def test_only_an_admin_declares_the_classes_of_a_library_that_is_there(
+    operate: httpx.Client, admin: httpx.Client
+) -> None:
+    given = {"filename": "a.csv", "text": "text", "label": "label"}
+    rows = "text,label\n房间大,好评\n早餐凉,差评\n".encode()
+    assert operate.post(PATH, params=given, content=rows).status_code == 200
+    declared = given | {"class": ["差评", "好评"]}
+    refused = operate.post(PATH, params=declared, content=rows)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+    assert admin.post(PATH, params=declared, content=rows).status_code == 200

@@ -1,8 +1,12 @@
 """A taxonomy is changed by one event that says what it touches, can be undone, and loses no label."""
 
+from contextlib import AbstractContextManager
+
 import pytest
+import sqlalchemy as sa
 from workshop import Workshop
 
+from app.library import importing
 from app.library.declarations import read_declaration
 from app.library.labelling import label_sample
 from app.library.revisions import add, describe, merge, move, remove, rename, split
@@ -17,8 +21,9 @@ from app.library.taxonomies import (
     show_taxonomy,
 )
 from app.library.verifying import verify
+from app.store.database import writing
 from app.store.tables import audit_events, label_events
-from model.errors import BadTaxonomy, UnknownLabel
+from model.errors import BadInput, BadTaxonomy, UnknownLabel
 from model.types import Choice
 
 ROWS = "text,label\n房间大,好评\n早餐凉,差评\n还可以,中评\n隔音差,差评\n"
@@ -231,3 +236,24 @@ def test_an_import_declares_no_class_by_another_name_of_a_class(reviews: Worksho
         reviews.load(path, names=("好评", "中评", "不满意", "差评"))
     reviews.load(path, names=("好评", "中评", "不满意"))
     assert labels(reviews)["窗很小"] == "不满意"
+
+
+def test_another_name_of_a_branch_does_not_become_a_class(workshop: Workshop) -> None:
+    workshop.load(workshop.write("a.csv", "text,label\n公司裁员,公司/裁员\n"), level_sep="/")
+    change(workshop, describe("公司", code="C"))
+    assert workshop.load(workshop.write("b.csv", "text,label\n公司上市,公司/上市\n公司搬家,C\n")).rejected == 1
+    assert list(show_taxonomy(workshop.engine, "default")[1]) == ["公司/上市", "公司/裁员"]
+
+
+def test_a_class_that_is_removed_while_a_file_is_read_does_not_come_back(
+    reviews: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove_first(connection: sa.Connection) -> AbstractContextManager[None]:
+        monkeypatch.undo()
+        change(reviews, remove("差评"))
+        return writing(connection)
+
+    monkeypatch.setattr(importing, "writing", remove_first)
+    with pytest.raises(BadInput, match="was changed while its files were being read"):
+        reviews.load(reviews.write("b.csv", "text,label\n床太硬,差评\n"))
+    assert list(show_taxonomy(reviews.engine, "default")[1]) == ["中评", "好评"]

@@ -62,6 +62,13 @@ def test_classes_and_branches_move_under_another_parent_or_to_the_top() -> None:
     assert labels(move("赛事/夺冠", under=None)(PATHS)) == ("公司/裁员", "公司/上市", "夺冠")
 
 
+def test_a_branch_that_joins_another_takes_on_what_is_known_of_that() -> None:
+    known = replace(PATHS, classes={"公司": ClassDetails(code="C"), "赛事": ClassDetails(code="S")})
+    revision = rename("公司", "赛事")(known)
+    assert labels(revision) == ("赛事/裁员", "赛事/上市", "赛事/夺冠")
+    assert revision.definition.classes["赛事"] == ClassDetails(code="S")
+
+
 def test_merged_classes_mean_what_they_become_and_leave_their_names() -> None:
     revision = merge(["好评", "中评"], into="不差")(FLAT)
     assert labels(revision) == ("不差", "差评")
