@@ -13,7 +13,8 @@ from app.api.work import Work
 from app.library.cells import MAX_LABEL_CHARS, label_name
 from app.library.declarations import MAX_LEVELS, Declaration, DeclaredClass
 from app.library.definition import MAX_LABELS
-from app.library.revisions import MAX_DESCRIPTION_CHARS, add, describe, merge, move, remove, rename, split
+from app.library.naming import MAX_DESCRIPTION_CHARS
+from app.library.revisions import add, describe, merge, move, remove, rename, split
 from app.library.shapes.taxonomy import (
     TaxonomyShape,
     TouchedShape,

@@ -32,14 +32,14 @@ def label_names(definition: LibraryDefinition) -> dict[str, str]:
     names = {label: label for label in definition.taxonomy.labels}
     for label, details in definition.classes.items():
         if label in names:  # else it is a branch, which no sample carries
-            names |= dict.fromkeys(filter(None, (details.code, *details.aliases)), label)
+            names |= dict.fromkeys(details.other_names, label)
     return names
 
 
 def branch_names(definition: LibraryDefinition) -> frozenset[str]:
     """The codes and aliases of branches: they mean no label, and can't become one."""
     branches = (details for label, details in definition.classes.items() if label not in definition.taxonomy.labels)
-    return frozenset(name for details in branches for name in (details.code, *details.aliases) if name)
+    return frozenset(name for details in branches for name in details.other_names)
 
 
 def actor_name(raw: str) -> str:

@@ -99,12 +99,7 @@ def _declared(definition: LibraryDefinition, names: tuple[str, ...] | None) -> L
     if outside or (definition.declared and names != labels):
         what = f"lacks its labels {preview(sorted(outside))}" if outside else "differs from its declared list"
         raise BadTaxonomy(f"--label-names {what}: library {definition.name!r} has {preview(labels)}")
-    owners = {
-        name: label
-        for label, details in definition.classes.items()
-        for name in (details.code, *details.aliases)
-        if name
-    }
+    owners = {name: label for label, details in definition.classes.items() for name in details.other_names}
     if taken := [f"{name!r} of {owners[name]!r}" for name in names if name in owners]:
         raise BadTaxonomy(
             f"--label-names: library {definition.name!r} has these as other names of classes: {'; '.join(taken[:5])}; "

@@ -4,19 +4,25 @@ They are pure functions from a library's definition to a `Revision`; `app.librar
 touch and puts it into force.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from app.library.cells import MAX_LABEL_CHARS, has_empty_level, label_name, label_names
+from app.library.cells import label_name, label_names
 from app.library.declarations import Declaration
-from app.library.definition import check_number
+from app.library.naming import (
+    check_new,
+    clean_details,
+    find_class,
+    find_node,
+    new_label,
+    path_beside,
+    with_classes,
+)
 from app.store.libraries import LibraryDefinition
 from app.store.taxonomies import ClassDetails, Classes, Meanings
-from model.errors import BadTaxonomy, UnknownLabel
+from model.errors import BadTaxonomy
 from model.types import Taxonomy, preview
-
-MAX_DESCRIPTION_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ def add(label: str, details: ClassDetails = ClassDetails(), *, before: str | Non
     """One class more, at the end or `before` another; where the taxonomy grows by imports, it keeps its own order."""
 
     def revise(known: LibraryDefinition) -> Revision:
-        name, given = _new_label(known, label), _checked(details)
+        name, given = new_label(known, label), clean_details(details)
         branch = known.classes.get(name, ClassDetails())  # it may stand there already, with classes below it
         checked = ClassDetails(
             code=given.code or branch.code,
@@ -49,9 +55,9 @@ def add(label: str, details: ClassDetails = ClassDetails(), *, before: str | Non
             aliases=given.aliases or branch.aliases,
         )
         labels = list(known.taxonomy.labels)
-        labels.insert(labels.index(_label(known, before)) if before else len(labels), name)
+        labels.insert(labels.index(find_class(known, before)) if before else len(labels), name)
         asked = {"label": name, **checked.to_json()}
-        return Revision("add", asked, _with(known, labels, {**known.classes, name: checked}))
+        return Revision("add", asked, with_classes(known, labels, {**known.classes, name: checked}))
 
     return revise
 
@@ -66,9 +72,9 @@ def describe(
     """Change what is known of a class; None leaves a thing as it is, an empty one takes it away."""
 
     def revise(known: LibraryDefinition) -> Revision:
-        name = _node(known, label)
+        name = find_node(known, label)
         old = known.classes.get(name, ClassDetails())
-        details = _checked(
+        details = clean_details(
             ClassDetails(
                 code=old.code if code is None else code,
                 description=old.description if description is None else description,
@@ -76,7 +82,7 @@ def describe(
             )
         )
         asked = {"label": name, **details.to_json()}
-        return Revision("describe", asked, _with(known, known.taxonomy.labels, {**known.classes, name: details}))
+        return Revision("describe", asked, with_classes(known, known.taxonomy.labels, {**known.classes, name: details}))
 
     return revise
 
@@ -85,9 +91,11 @@ def remove(label: str) -> Revise:
     """One class less; its samples have no label until somebody gives them another."""
 
     def revise(known: LibraryDefinition) -> Revision:
-        name = _label(known, label)
+        name = find_class(known, label)
         labels = [each for each in known.taxonomy.labels if each != name]
-        return Revision("remove", {"label": name}, _with(known, labels, _without(known.classes, name)), {name: ()})
+        return Revision(
+            "remove", {"label": name}, with_classes(known, labels, _without(known.classes, name)), {name: ()}
+        )
 
     return revise
 
@@ -99,8 +107,8 @@ def rename(label: str, to: str) -> Revise:
     """
 
     def revise(known: LibraryDefinition) -> Revision:
-        old = _node(known, label)
-        return _moved("rename", {"label": old, "to": label_name(to)}, known, old, _beside(known.taxonomy, old, to))
+        old = find_node(known, label)
+        return _moved("rename", {"label": old, "to": label_name(to)}, known, old, path_beside(known.taxonomy, old, to))
 
     return revise
 
@@ -111,8 +119,8 @@ def move(label: str, *, under: str | None) -> Revise:
     def revise(known: LibraryDefinition) -> Revision:
         taxonomy = known.taxonomy
         separator = _hierarchical(taxonomy)
-        old = _node(known, label)
-        parent = None if under is None else _node(known, under)
+        old = find_node(known, label)
+        parent = None if under is None else find_node(known, under)
         if parent is not None and (parent == old or parent.startswith(old + separator)):
             raise BadTaxonomy(
                 f"{old!r} can't stand under {parent!r}, which is itself or below it; that would be a circle"
@@ -129,14 +137,14 @@ def merge(labels: Sequence[str], *, into: str) -> Revise:
 
     def revise(known: LibraryDefinition) -> Revision:
         taxonomy = known.taxonomy
-        sources = list(dict.fromkeys(_label(known, label) for label in labels))
-        target = _beside(taxonomy, sources[0], into) if sources else label_name(into)
+        sources = list(dict.fromkeys(find_class(known, label) for label in labels))
+        target = path_beside(taxonomy, sources[0], into) if sources else label_name(into)
         target = label_names(known).get(target, target)
         gone = [label for label in sources if label != target]
         if not gone:
             raise BadTaxonomy(f"nothing to merge into {target!r}; name the classes that become it")
         if target not in taxonomy.labels:
-            _check_new(known, target, besides=gone)
+            check_new(known, target, besides=gone)
         remaining = [label for label in taxonomy.labels if label not in gone]
         if target not in remaining:
             first = taxonomy.labels.index(sources[0])
@@ -144,7 +152,7 @@ def merge(labels: Sequence[str], *, into: str) -> Revise:
         details = _absorb(known.classes.get(target, ClassDetails()), gone, known.classes)
         classes = {**_without(known.classes, *gone), target: details}
         meanings = dict.fromkeys(gone, (target,))
-        return Revision("merge", {"labels": sources, "into": target}, _with(known, remaining, classes), meanings)
+        return Revision("merge", {"labels": sources, "into": target}, with_classes(known, remaining, classes), meanings)
 
     return revise
 
@@ -154,23 +162,23 @@ def split(label: str, *, into: Sequence[str], rest: str | None = None) -> Revise
 
     def revise(known: LibraryDefinition) -> Revision:
         taxonomy = known.taxonomy
-        old = _label(known, label)
-        parts = list(dict.fromkeys(_beside(taxonomy, old, part) for part in into))
+        old = find_class(known, label)
+        parts = list(dict.fromkeys(path_beside(taxonomy, old, part) for part in into))
         if len(parts) < 2:
             raise BadTaxonomy(f"{old!r} is split into {preview(parts) or 'nothing'}; give two classes or more")
-        kept = None if rest is None else _beside(taxonomy, old, rest)
+        kept = None if rest is None else path_beside(taxonomy, old, rest)
         if kept is not None and kept not in parts:
             raise BadTaxonomy(f"the rest goes to {kept!r}, which is none of {preview(parts)}")
         for part in parts:
             if part != old and part not in taxonomy.labels:
-                _check_new(known, part, besides=[old])
+                check_new(known, part, besides=[old])
         labels: list[str] = []
         for each in taxonomy.labels:
             labels += [part for part in parts if part == old or part not in taxonomy.labels] if each == old else [each]
         classes = known.classes if old in parts else _without(known.classes, old)
         asked = {"label": old, "into": parts, "rest": kept}
         meanings = {} if kept == old else {old: (kept,) if kept else ()}
-        return Revision("split", asked, _with(known, labels, classes), meanings)
+        return Revision("split", asked, with_classes(known, labels, classes), meanings)
 
     return revise
 
@@ -190,7 +198,7 @@ def declare(declaration: Declaration) -> Revise:
                 f"library {known.name!r} holds task {_spelled(old)}, not {_spelled(new)}; "
                 "declare into another one with --library"
             )
-        declared = _with(definition, new.labels, definition.classes)
+        declared = with_classes(definition, new.labels, definition.classes)
         meant = label_names(declared)
         lacking = [label for label in old.labels if label not in meant]
         if lacking:
@@ -211,7 +219,7 @@ def declare_new(declaration: Declaration, library: str) -> Revision:
         BadTaxonomy, BadInput: it can't be declared so.
     """
     definition = declaration.definition(library, None)
-    declared = _with(definition, definition.taxonomy.labels, definition.classes)
+    declared = with_classes(definition, definition.taxonomy.labels, definition.classes)
     return Revision("declare", {"labels": len(declared.taxonomy.labels)}, declared)
 
 
@@ -229,7 +237,7 @@ def _moved(kind: str, asked: Mapping[str, Any], known: LibraryDefinition, old: s
         raise BadTaxonomy(f"{old!r} stays what it is; give another name or place")
     touched = [label for label in taxonomy.labels if renamed(label) != label]
     for label in touched:
-        _check_new(known, renamed(label), besides=touched)
+        check_new(known, renamed(label), besides=touched)
     labels = [renamed(label) for label in taxonomy.labels]
     # a branch that joins another one takes on what is known of that
     classes = {label: details for label, details in known.classes.items() if renamed(label) == label}
@@ -238,75 +246,7 @@ def _moved(kind: str, asked: Mapping[str, Any], known: LibraryDefinition, old: s
     for label in touched:
         details = classes.get(renamed(label), ClassDetails())
         classes[renamed(label)] = replace(details, aliases=tuple(dict.fromkeys((*details.aliases, label))))
-    return Revision(kind, asked, _with(known, labels, classes), {label: (renamed(label),) for label in touched})
-
-
-def _with(known: LibraryDefinition, labels: Iterable[str], classes: Classes) -> LibraryDefinition:
-    """`known` with other classes, in the order of code points unless their order is declared.
-
-    Raises:
-        BadTaxonomy: two classes could be called by one name, there are too many, or a name can't be one.
-    """
-    ordered = tuple(labels) if known.declared else tuple(sorted(labels))
-    taxonomy = replace(known.taxonomy, labels=ordered)
-    for label in ordered:
-        _check_name(taxonomy, label)
-    check_number(ordered, "the list the right one")
-    kept = {label: tidy for label, details in classes.items() if (tidy := _without_itself(label, details)).to_json()}
-    definition = replace(known, taxonomy=taxonomy, classes=kept)
-    _check_unique(definition)
-    return definition
-
-
-def _check_unique(definition: LibraryDefinition) -> None:
-    """No name, code or alias may mean two classes.
-
-    Raises:
-        BadTaxonomy: one does.
-    """
-    owners = {label: label for label in definition.taxonomy.labels}
-    for label, details in definition.classes.items():
-        for name in _called(details):
-            if (owner := owners.setdefault(name, label)) != label:
-                raise BadTaxonomy(
-                    f"{name!r} would mean both {owner!r} and {label!r}; a name, code or alias means one class"
-                )
-
-
-def _check_new(known: LibraryDefinition, label: str, *, besides: Sequence[str]) -> None:
-    """`label` may become a class, now that those of `besides` go.
-
-    Raises:
-        BadTaxonomy: another class is called so.
-    """
-    owner = label_names(known).get(label)
-    if owner is not None and owner not in besides:
-        way = "merge the two with wenlei taxonomy merge" if owner == label else f"it is another name of {owner!r}"
-        raise BadTaxonomy(f"there is a class {label!r} already; {way}")
-
-
-def _check_name(taxonomy: Taxonomy, label: str) -> None:
-    if len(label) > MAX_LABEL_CHARS:
-        raise BadTaxonomy(f"the class {label[:20]!r}… has {len(label)} characters, more than {MAX_LABEL_CHARS}")
-    if has_empty_level(taxonomy, label):
-        raise BadTaxonomy(f"class {label!r} has an empty level; levels are parted by {taxonomy.level_sep!r}")
-
-
-def _checked(details: ClassDetails) -> ClassDetails:
-    """`details` as they are kept: names cleaned as those of labels are, and nothing that is empty."""
-    description = (details.description or "").strip()
-    if len(description) > MAX_DESCRIPTION_CHARS:
-        raise BadTaxonomy(
-            f"the description has {len(description)} characters, more than {MAX_DESCRIPTION_CHARS}; shorten it"
-        )
-    aliases = dict.fromkeys(name for alias in details.aliases if (name := label_name(alias)))
-    return ClassDetails(label_name(details.code or "") or None, description or None, tuple(aliases))
-
-
-def _without_itself(label: str, details: ClassDetails) -> ClassDetails:
-    """No alias says again what the class is called anyway, as after it was renamed to one of them."""
-    aliases = tuple(alias for alias in details.aliases if alias not in (label, details.code))
-    return replace(details, code=None if details.code == label else details.code, aliases=aliases)
+    return Revision(kind, asked, with_classes(known, labels, classes), {label: (renamed(label),) for label in touched})
 
 
 def _absorb(target: ClassDetails, gone: Sequence[str], classes: Classes) -> ClassDetails:
@@ -314,68 +254,12 @@ def _absorb(target: ClassDetails, gone: Sequence[str], classes: Classes) -> Clas
     names = list(target.aliases)
     for label in gone:
         details = classes.get(label, ClassDetails())
-        names += [label, *_called(details)]
+        names += [label, *details.other_names]
     return replace(target, aliases=tuple(dict.fromkeys(names)))
 
 
 def _without(classes: Classes, *labels: str) -> dict[str, ClassDetails]:
     return {label: details for label, details in classes.items() if label not in labels}
-
-
-def _new_label(known: LibraryDefinition, label: str) -> str:
-    name = label_name(label)
-    if not name:
-        raise BadTaxonomy("the class's name is empty")
-    _check_new(known, name, besides=())
-    return name
-
-
-def _label(known: LibraryDefinition, label: str) -> str:
-    """The class that is called `label`.
-
-    Raises:
-        UnknownLabel: none is.
-    """
-    name = label_name(label)
-    if found := label_names(known).get(name):
-        return found
-    taxonomy = known.taxonomy
-    if taxonomy.level_sep and any(each.startswith(name + taxonomy.level_sep) for each in taxonomy.labels):
-        raise UnknownLabel(
-            f"{name!r} is a branch, not a class; name one below it: {preview(_below(taxonomy, name), 3)}"
-        )
-    raise UnknownLabel(f"label {name!r} is not in the taxonomy ({preview(taxonomy.labels) or 'it has none yet'})")
-
-
-def _node(known: LibraryDefinition, label: str) -> str:
-    """The class that is called `label`, or the branch of that path, code or alias."""
-    name = label_name(label)
-    separator = known.taxonomy.level_sep
-    if separator and name not in label_names(known):
-        branches = {called: branch for branch, details in known.classes.items() for called in _called(details)}
-        branch = branches.get(name, name)
-        if any(each.startswith(branch + separator) for each in known.taxonomy.labels):
-            return branch
-    return _label(known, name)
-
-
-def _called(details: ClassDetails) -> tuple[str, ...]:
-    return tuple(filter(None, (details.code, *details.aliases)))
-
-
-def _below(taxonomy: Taxonomy, branch: str) -> list[str]:
-    return [label for label in taxonomy.labels if label.startswith(f"{branch}{taxonomy.level_sep}")]
-
-
-def _beside(taxonomy: Taxonomy, old: str, name: str) -> str:
-    """The path that `name` means beside `old`: under the same parent, unless it is a whole path itself."""
-    new = label_name(name)
-    if not new:
-        raise BadTaxonomy("the class's name is empty")
-    separator = taxonomy.level_sep
-    if separator is None or separator in new or separator not in old:
-        return new
-    return separator.join((*taxonomy.levels(old)[:-1], new))
 
 
 def _hierarchical(taxonomy: Taxonomy) -> str:

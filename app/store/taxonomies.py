@@ -23,6 +23,11 @@ class ClassDetails:
     description: str | None = None
     aliases: tuple[str, ...] = ()
 
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        """What the class may be called besides its name: its code and its aliases."""
+        return tuple(filter(None, (self.code, *self.aliases)))
+
     def to_json(self) -> dict[str, Any]:
         """What is known, as JSON."""
         known = {"code": self.code, "description": self.description, "aliases": list(self.aliases)}
