@@ -1,36 +1,23 @@
 """Run: the folder of one training, from its first step to its figures.
 
 `run.json` says what was trained, on what, with which seed and how well; `predictions.parquet` holds what the
-model said about every dev and test sample; `model/` holds the weights; `checkpoint/` is there until it is done.
+model said about samples (`model.predictions`); `model/` holds the weights; `checkpoint/` is there until it is done.
 """
 
 import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from model.errors import BadRun
 from model.files import canonical_json, read_json, write_json
-from model.types import FloatArray, Sample, Split, Taxonomy
+from model.types import Taxonomy
 
 SCHEMA_VERSION = 1
-PREDICTIONS = pa.schema(
-    [
-        ("id", pa.string()),
-        ("split", pa.string()),
-        ("gold", pa.list_(pa.string())),
-        ("scores", pa.list_(pa.float32())),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,23 +144,6 @@ def open_run(path: Path, *, finished: bool = True) -> Run:
     if finished and run.status != "done":
         raise BadRun(f"the training in {path} was broken off; run the same wenlei train command again to finish it")
     return run
-
-
-def write_predictions(run: Run, predictions: dict[Split, tuple[Sequence[Sample], FloatArray]]) -> None:
-    """Write `predictions.parquet`: id, split, gold labels and scores, `scores: (n_samples, n_labels)` a split."""
-    tables = [
-        pa.table(
-            {
-                "id": [sample.id for sample in samples],
-                "split": [split.value] * len(samples),
-                "gold": [list(sample.labels) for sample in samples],
-                "scores": list(np.asarray(scores, np.float32)),
-            },
-            schema=PREDICTIONS,
-        )
-        for split, (samples, scores) in predictions.items()
-    ]
-    pq.write_table(pa.concat_tables(tables), run.path / "predictions.parquet", compression="zstd")
 
 
 def describe_environment() -> dict[str, Any]:

@@ -29,6 +29,7 @@ _TAGS = re.compile(
 # Only whole entities: without its semicolon, `&reg` in http://…?page=1&region=2 would become ®.
 _ENTITIES = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});|&nbsp(?![0-9A-Za-z=])")
 _WHITESPACE = re.compile(r"\s+")
+_NOT_LETTERS = re.compile(r"[\W_]+")
 _EMOJI = "\u2600-\u27bf\ufe0f\U0001f000-\U0001faff"
 # Controls (but not the white ones), soft hyphen, zero-width and bidirectional marks, byte-order marks,
 # interlinear and tag characters; a zero-width joiner stays only between emoji, where it makes one of two.
@@ -113,6 +114,18 @@ def sample_id(text: str, pair: str | None = None) -> str:
     # the bytes of canonical_json([text, pair]), made in half the time: every row of an import comes through here
     content = f"[{encode_basestring(text)},{'null' if pair is None else encode_basestring(pair)}]"
     return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def skeleton(text: str, pair: str | None) -> str:
+    """The letters and digits of a text, in their compatibility forms and without case; a pair's follow a line break.
+
+    Texts with the same skeleton are copies of each other.
+    """
+    return _letters(text) if pair is None else f"{_letters(text)}\n{_letters(pair)}"
+
+
+def _letters(text: str) -> str:
+    return _NOT_LETTERS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _fold(text: str, width: Width) -> str:

@@ -13,7 +13,8 @@ from model.bundle import open_bundle
 from model.console import progress
 from model.errors import BadInput, BadRun, BadSnapshot
 from model.metrics import BoolArray, evaluate, fit_temperature, fit_thresholds, gold_matrix
-from model.run import Run, open_run, write_predictions
+from model.predictions import SplitPredictions, write_predictions
+from model.run import Run, open_run
 from model.runtime.base import batches_by_length
 from model.runtime.decode import Decoder
 from model.runtime.onnx import OnnxClassifier
@@ -45,7 +46,9 @@ def conclude(
     calibration = calibrate(logits[Split.DEV], dev_set.gold, run.taxonomy)
     decoder = Decoder(run.taxonomy, **calibration)
     scores = {split: decoder.scores(values) for split, values in logits.items()}
-    write_predictions(run, {split: (dataset.samples, scores[split]) for split, dataset in datasets.items()})
+    write_predictions(
+        run.path, {split: SplitPredictions(dataset.samples, scores[split]) for split, dataset in datasets.items()}
+    )
     metrics = {
         split.value: evaluate(scores[split], dataset.gold, run.taxonomy, thresholds=decoder.thresholds)
         for split, dataset in datasets.items()

@@ -12,13 +12,13 @@ from app.api.work import Work
 from app.library.agreement import measure_agreement
 from app.library.disputes import list_disputes
 from app.library.duplicates import find_duplicates
-from app.library.near import NearSettings
 from app.library.shapes.duplicates import DuplicatesShape, duplicates_shape
 from app.library.shapes.labels import AgreementShape, DisputesShape, agreement_shape, disputes_shape
 from app.library.shapes.libraries import LibraryDetails, LibraryList, library_details, library_list
 from app.library.summary import summarise
 from app.store.database import connect, reading
 from app.store.overview import library_overviews
+from model.near import NearSettings
 
 router = APIRouter(prefix="/v1/libraries", tags=["libraries"], responses=PROBLEMS)
 

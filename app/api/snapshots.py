@@ -19,7 +19,6 @@ from app.api.scratch import scratch_folder, telling_full_disk
 from app.api.work import Work
 from app.library.diffing import diff_snapshots
 from app.library.exporting import ExportFormat
-from app.library.near import NearSettings
 from app.library.recorded import find_record, list_snapshots, open_recorded
 from app.library.shapes.snapshots import (
     DiffShape,
@@ -36,6 +35,7 @@ from app.library.splits import Splitter
 from app.store.audit import record
 from app.store.database import connect, writing
 from model.errors import BadSnapshot
+from model.near import NearSettings
 from model.snapshot import Snapshot
 from model.types import Split
 

@@ -17,13 +17,13 @@ from app.cli import (
     library_snapshots,
 )
 from app.library.cataloguing import library_size
-from app.library.near import NearSettings
 from app.library.shapes.snapshots import frozen_shape
 from app.library.snapshots import Conflicts, Frozen, freeze, gaps
 from app.library.splits import SPLITS, Splitter
 from app.settings import load_settings
 from app.store.database import open_database
 from model.console import JsonFlag, emit, progress, say
+from model.near import NearSettings
 
 app = typer.Typer(no_args_is_help=True, help="标准样本库：导入、快照 | the standard-sample library: import, snapshots")
 

@@ -6,11 +6,11 @@ import typer
 from rich.console import Console
 
 from app.library.duplicates import Duplicates, Member, find_duplicates, samples_to_read
-from app.library.near import NearSettings
 from app.library.shapes.duplicates import duplicates_shape
 from app.settings import load_settings
 from app.store.database import open_database
 from model.console import JsonFlag, emit, progress
+from model.near import NearSettings
 
 
 def duplicates(

@@ -8,12 +8,12 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.library.labels import current_labels, label_positions
-from app.library.near import NearDuplicates, NearSettings, near_groups
 from app.store.database import connect, reading
 from app.store.integrity import count_samples
 from app.store.libraries import Library, get_library
 from app.store.samples import labelled_samples
 from app.store.texts import SampleText, texts_by_id, texts_of
+from model.near import NearDuplicates, NearSettings, near_groups
 from model.types import IntArray
 
 OnSamples = Callable[[int], None]

@@ -10,7 +10,6 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.library.labels import CurrentLabels, current_labels, label_positions
-from app.library.near import NearSettings, near_groups
 from app.library.splits import SPLITS, UNPROTECTED, Splitter
 from app.store.database import connect, reading, writing
 from app.store.libraries import Library, get_library, nobody_writing
@@ -18,6 +17,7 @@ from app.store.rollbacks import last_event, last_rollback
 from app.store.samples import StoredSample, labelled_samples
 from app.store.snapshots import last_snapshot, record_snapshot
 from model.errors import BadSnapshot
+from model.near import NearSettings, near_groups
 from model.snapshot import Snapshot, write_snapshot
 from model.types import IntArray, Sample, preview
 

@@ -1,19 +1,17 @@
 """Splits without leaks: near duplicates always stand in one split."""
 
 import hashlib
-import re
-import unicodedata
 from dataclasses import dataclass
 
 import numpy as np
 
 from model.errors import BadInput
+from model.text import skeleton
 from model.types import IntArray, Split
 
 SPLITS = tuple(Split)
 UNPROTECTED = len(SPLITS)  # weaker than any split that an import gives
 MOST_OF_A_SPLIT = 0.5
-_NOT_LETTERS = re.compile(r"[\W_]+")
 _NAMES = {
     "train": Split.TRAIN,
     "dev": Split.DEV,
@@ -41,11 +39,6 @@ def duplicate_group(sample_id: str, text: str, pair: str | None) -> int:
     """
     letters = skeleton(text, pair)
     return _hash(letters if letters.strip() else sample_id) >> 1
-
-
-def skeleton(text: str, pair: str | None) -> str:
-    """The letters and digits of a text, in their compatibility forms and without case; a pair's follow a line break."""
-    return _letters(text) if pair is None else f"{_letters(text)}\n{_letters(pair)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +93,6 @@ class Splitter:
             for group, given in zip(smallest, best, strict=True)
         ]
         return np.array(splits, np.int64)[member]
-
-
-def _letters(text: str) -> str:
-    return _NOT_LETTERS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _hash(key: str) -> int:

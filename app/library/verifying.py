@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from app.library.cataloguing import row_of
 from app.library.labels import current_labels, label_positions
-from app.library.near import NearSettings, near_groups
 from app.library.splits import SPLITS, duplicate_group
 from app.store.catalogue import catalogue_rows
 from app.store.database import connect, reading
@@ -30,6 +29,7 @@ from app.store.libraries import Library, get_library, library_names
 from app.store.samples import labelled_samples
 from app.store.snapshots import RecordedSnapshot, recorded_snapshots
 from model.errors import BadSnapshot
+from model.near import NearSettings, near_groups
 from model.snapshot import Snapshot, describe_snapshot, open_snapshot
 from model.text import sample_id
 from model.types import IntArray, Split, Taxonomy

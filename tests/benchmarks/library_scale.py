@@ -34,7 +34,6 @@ from app.library.diffing import diff_snapshots
 from app.library.duplicates import find_duplicates
 from app.library.importing import import_files
 from app.library.labelling import label_sample
-from app.library.near import NearSettings
 from app.library.recorded import find_snapshot
 from app.library.revisions import rename
 from app.library.rolling import roll_back
@@ -46,6 +45,7 @@ from app.library.taxonomies import change_taxonomy
 from app.library.verifying import verify
 from app.settings import Settings
 from app.store.database import open_database
+from model.near import NearSettings
 
 LABELS = ("好评", "中评", "差评", "咨询", "投诉", "建议", "其他")
 WORDS = 5000  # the most frequent of the dictionary

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 from import_rows import OPENINGS, SUBJECTS, VERDICTS
 
-from app.library.bigram_sets import bigram_sets
-from app.library.near import NearDuplicates, NearSettings, near_groups
-from app.library.splits import skeleton
+from model.bigram_sets import bigram_sets
+from model.near import NearDuplicates, NearSettings, near_groups
+from model.text import skeleton
 
 COPIES = 0.1
 CHECKED = 10_000  # copies of which it is told how many were found

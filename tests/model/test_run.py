@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from model.errors import BadRun
-from model.run import open_run, start_run, write_predictions
-from model.types import Sample, Split, Task, Taxonomy
+from model.run import open_run, start_run
+from model.types import Task, Taxonomy
 
 TAXONOMY = Taxonomy(Task.HIERARCHICAL, ("组织-裁员", "组织-罢工"), level_sep="-", multiple=True)
 CONFIG = {"epochs": 3, "layers": (1, 2), "learning_rate": 2e-5}
@@ -114,14 +113,3 @@ def test_a_folder_that_run_json_can_not_be_read_from_still_says_why(tmp_path):
     (tmp_path / "run.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadRun, match="can't be read"):
         open_run(tmp_path)
-
-
-def test_predictions_hold_gold_and_scores_of_every_sample_even_of_an_empty_split(tmp_path):
-    samples = [Sample(f"{n:032x}", f"第{n}条", None, TAXONOMY.labels[: n % 2 + 1], Split.TEST) for n in range(3)]
-    scores = np.arange(6).reshape(3, 2) / 10
-    write_predictions(start(tmp_path), {Split.DEV: ([], np.zeros((0, 2))), Split.TEST: (samples, scores)})
-    rows = pq.read_table(tmp_path / "predictions.parquet").to_pylist()
-    assert [row["id"] for row in rows] == [sample.id for sample in samples]
-    assert [row["gold"] for row in rows] == [list(sample.labels) for sample in samples]
-    assert {row["split"] for row in rows} == {"test"}
-    np.testing.assert_allclose([row["scores"] for row in rows], scores, rtol=1e-6)

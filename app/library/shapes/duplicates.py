@@ -3,7 +3,7 @@
 from typing_extensions import TypedDict
 
 from app.library.duplicates import DuplicateGroup, Duplicates
-from app.library.near import NearSettings
+from model.near import NearSettings
 
 
 class MemberShape(TypedDict):

@@ -13,7 +13,6 @@ from app.library.disputes import list_disputes
 from app.library.duplicates import find_duplicates
 from app.library.history import history
 from app.library.labelling import label_sample
-from app.library.near import NearSettings
 from app.library.revisions import describe
 from app.library.shapes.duplicates import duplicates_shape
 from app.library.shapes.labels import agreement_shape, disputes_shape, history_shape
@@ -25,6 +24,7 @@ from app.people.accounts import create_key, create_user
 from app.people.keyring import Keyring
 from app.settings import Settings
 from app.store.people import Scope
+from model.near import NearSettings
 from tests.app.api.servers import serving
 from tests.app.library.workshop import Workshop
 

@@ -7,9 +7,9 @@ from workshop import Workshop
 
 from app.library.duplicates import Duplicates, Member, find_duplicates, samples_to_read
 from app.library.labelling import label_sample
-from app.library.near import NearSettings
 from app.store import texts as store_texts
 from model.errors import UnknownLibrary
+from model.near import NearSettings
 
 CLEAN = "房间打扫得很干净床也很舒服"
 QUEUE = "前台办理入住排了半个小时的队"

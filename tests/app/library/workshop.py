@@ -7,11 +7,11 @@ import sqlalchemy as sa
 
 from app.library.definition import ImportOptions
 from app.library.importing import Imported, import_files
-from app.library.near import NearSettings
 from app.library.rows import Columns
 from app.library.snapshots import Conflicts, Frozen, freeze
 from app.library.splits import Splitter
 from app.library.tables import Reading
+from model.near import NearSettings
 from model.types import Sample
 
 OPTIONS = ("task", "label_sep", "level_sep", "names", "simplify", "proposer")

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rensa import RMinHash
 
-from app.library import near
-from app.library.bigram_sets import SHORTEST, BigramSets
-from app.library.near import NearDuplicates, NearSettings, near_groups
 from app.library.splits import duplicate_group
+from model import near
+from model.bigram_sets import SHORTEST, BigramSets
 from model.errors import BadInput
+from model.near import NearDuplicates, NearSettings, near_groups
 from model.types import IntArray
 
 Text = tuple[str, str | None]

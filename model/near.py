@@ -11,9 +11,9 @@ from hashlib import blake2b
 import numpy as np
 from rensa import RMinHash
 
-from app.library.bigram_sets import BigramSets, Codes, Similarities, bigram_sets, concatenate
-from app.library.splits import skeleton
+from model.bigram_sets import BigramSets, Codes, Similarities, bigram_sets, concatenate
 from model.errors import BadInput
+from model.text import skeleton
 from model.types import IntArray
 
 PERMUTATIONS = 128

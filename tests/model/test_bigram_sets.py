@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.library.bigram_sets import SHORTEST, bigram_sets, concatenate
-from app.library.splits import skeleton
+from model.bigram_sets import SHORTEST, bigram_sets, concatenate
+from model.text import skeleton
 
 
 def similarity(left: str, right: str) -> float:
