@@ -37,6 +37,18 @@ class UnknownEvent(BadInput):
     """There is no label event of that number."""
 
 
+class UnknownSweep(BadInput):
+    """A library has no sweep of that number."""
+
+
+class UnknownReview(BadInput):
+    """There is no review item of that number, or none that is open."""
+
+
+class ItemTaken(WenleiError):
+    """Somebody else has a review item, or the time that it was claimed for is over."""
+
+
 class DatabaseUnavailable(WenleiError):
     """The database can't be reached, is locked or full, or was written by a newer wenlei."""
 

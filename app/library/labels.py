@@ -16,11 +16,13 @@ class CurrentLabels(NamedTuple):
 
 
 def current_labels(events: Sequence[LabelEvent], positions: Mapping[str, int]) -> CurrentLabels | None:
-    """The newest word of a person, else what the imports say; where they differ, what comes first in the taxonomy.
+    """The newest word of a person, else what the last sweep decided, else what the imports say; where they differ, what
+    comes first in the taxonomy.
 
     `events`: oldest first. `positions`: label → position in the taxonomy. Events that were undone do not count, nor
     do proposals of rules and models; with nothing else there is no current label. Nor is there one where the newest
-    word names a class that is gone from the taxonomy: what to say instead is for a person to decide.
+    word names a class that is gone from the taxonomy: what to say instead is for a person to decide; or where a sweep
+    took the label away.
     """
     words = candidates(events)
     if not words:
@@ -45,14 +47,21 @@ def candidates(events: Sequence[LabelEvent]) -> list[LabelEvent]:
     """The events that the current label is chosen from: each person's newest word, else all that the imports say.
 
     `events`: oldest first. What a person said before, the person has taken back; the time that it was said at counts,
-    so that an old annotation, imported late, does not override what the person has said since.
+    so that an old annotation, imported late, does not override what the person has said since. A sweep decides about
+    the imports before it; those that come later count again, and against it.
     """
     valid = standing(events)
     words: dict[str, LabelEvent] = {}
     for event in valid:
         if event.actor_kind == "person" and (event.actor not in words or _said(event) >= _said(words[event.actor])):
             words[event.actor] = event
-    return list(words.values()) or [event for event in valid if event.actor_kind == "import" and event.labels]
+    if words:
+        return list(words.values())
+    decided = next((event for event in reversed(valid) if event.sweep is not None), None)
+    imports = [event for event in valid if event.actor_kind == "import" and event.labels]
+    if decided is None:
+        return imports
+    return [event for event in imports if event.id > decided.id] or [decided]
 
 
 def _said(event: LabelEvent) -> tuple[str, int]:

@@ -184,6 +184,7 @@ def _with_events(
             label_events.c.undoes,
             label_events.c.created_at,
             label_events.c.taxonomy_version,
+            label_events.c.sweep_id,
             sa.not_(counting(connection, library_id)).label("rolled_back"),
             label_events.c.confidence,
             label_events.c.note,
@@ -212,7 +213,7 @@ def _with_events(
 def _recorded(row: Any, translate: Translation) -> RecordedEvent:
     labels = translate(row.labels, row.taxonomy_version)
     return RecordedEvent(
-        event=LabelEvent(row.event, labels, row.actor_kind, row.actor, row.undoes, row.created_at),
+        event=LabelEvent(row.event, labels, row.actor_kind, row.actor, row.undoes, row.created_at, row.sweep_id),
         said=tuple(json.loads(row.labels)),
         rolled_back=row.rolled_back,
         confidence=row.confidence,

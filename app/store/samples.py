@@ -18,7 +18,8 @@ class LabelEvent(NamedTuple):
     """What somebody said about a sample's labels. `actor_kind`: import, person, rule or model.
 
     labels: in the terms of today's taxonomy; maybe none, where the class is gone. undoes: the number of the event that
-    this one withdraws; it says nothing else then. at: when it was said, ISO 8601 in UTC.
+    this one withdraws; it says nothing else then. at: when it was said, ISO 8601 in UTC. sweep: the number of the one
+    that it belongs to, if any; what a rule or a model says counts only then, and no labels take the label away.
     """
 
     id: int
@@ -27,6 +28,7 @@ class LabelEvent(NamedTuple):
     actor: str
     undoes: int | None = None
     at: str = ""
+    sweep: int | None = None
 
 
 class StoredSample(NamedTuple):
@@ -71,6 +73,7 @@ def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[Sto
             label_events.c.undoes,
             label_events.c.created_at,
             label_events.c.taxonomy_version,
+            label_events.c.sweep_id,
         )
         .join(
             label_events,
@@ -98,6 +101,7 @@ def labelled_samples(connection: sa.Connection, library_id: int) -> Iterator[Sto
                     event.actor,
                     event.undoes,
                     event.created_at,
+                    event.sweep_id,
                 )
                 for event in events
             ),

@@ -95,9 +95,89 @@ label_events = sa.Table(
     sa.Column("note", sa.Text),
     sa.Column("undoes", RowNumber),
     sa.Column("taxonomy_version", sa.Integer, nullable=False, server_default="1"),  # that the labels were given in
+    sa.Column("sweep_id", sa.Integer),
     sa.ForeignKeyConstraint(["library_id", "sample_id"], ["samples.library_id", "samples.id"]),
     sa.CheckConstraint("actor_kind IN ('import', 'person', 'rule', 'model')", name="actor_kind"),
     sa.Index("label_events_of_sample", "library_id", "sample_id"),
+    sa.Index(
+        "label_events_of_sweep",
+        "sweep_id",
+        "sample_id",
+        sqlite_where=sa.text("sweep_id IS NOT NULL"),
+        postgresql_where=sa.text("sweep_id IS NOT NULL"),
+    ),
+)
+
+# Append-only: what a machine decided in one go, such as the doctor's cleaning. Its events count as labels, and an empty
+# list of labels takes a sample's label away; what rules and models say outside of sweeps are proposals.
+sweeps = sa.Table(
+    "sweeps",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("library_id", sa.ForeignKey("libraries.id"), nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),  # the machine
+    sa.Column("asked", sa.Text, nullable=False),  # with which settings, a JSON object
+    sa.Column("outcome", sa.Text, nullable=False),  # what came of it, a JSON object
+    sa.Column("undoes", sa.Integer),  # a sweep, all of whose events this one withdraws
+    sa.Column("by", sa.Text, nullable=False),  # the person who had it done
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("note", sa.Text),
+)
+
+# What people should look at: one open item a sample at most.
+review_items = sa.Table(
+    "review_items",
+    metadata,
+    sa.Column("id", RowNumber, sa.Identity(), primary_key=True),
+    sa.Column("library_id", sa.ForeignKey("libraries.id"), nullable=False),
+    sa.Column("sample_id", SampleId, nullable=False),
+    sa.Column("reason", sa.String(24), nullable=False),
+    sa.Column("value", sa.Float, nullable=False),  # what a look at it is worth; the greatest comes first
+    sa.Column("proposed", sa.Text),  # a sorted JSON list of labels
+    sa.Column("proposed_by", sa.Text),
+    sa.Column("confidence", sa.Float),
+    sa.Column("taxonomy_version", sa.Integer, nullable=False),  # that the labels were proposed in
+    sa.Column("details", sa.Text, nullable=False),  # JSON object
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),  # open, or done, or settled elsewhere
+    sa.Column("claimed_by", sa.Text),
+    sa.Column("lease_until", sa.Text),
+    sa.Column("closed_at", sa.Text),
+    sa.Index(
+        "review_items_open",
+        "library_id",
+        "value",
+        "id",
+        sqlite_where=sa.text("state = 'open'"),
+        postgresql_where=sa.text("state = 'open'"),
+    ),
+    sa.Index(
+        "review_items_of_sample",
+        "library_id",
+        "sample_id",
+        unique=True,
+        sqlite_where=sa.text("state = 'open'"),
+        postgresql_where=sa.text("state = 'open'"),
+    ),
+)
+
+# Append-only: who decided what about an item. Where a class asks for two persons, what the first one says is here
+# alone until a second one agrees; then both become label events.
+review_decisions = sa.Table(
+    "review_decisions",
+    metadata,
+    sa.Column("id", RowNumber, primary_key=True),
+    sa.Column("item_id", sa.ForeignKey("review_items.id"), nullable=False),
+    sa.Column("person", sa.Text, nullable=False),
+    sa.Column("action", sa.String(8), nullable=False),  # accept, change, skip
+    sa.Column("labels", sa.Text),
+    sa.Column("taxonomy_version", sa.Integer, nullable=False),
+    sa.Column("event_id", RowNumber),  # the label event that was written with it
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("note", sa.Text),
+    sa.Index("review_decisions_of_item", "item_id", "person"),
 )
 
 snapshots = sa.Table(
