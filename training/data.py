@@ -12,7 +12,7 @@ from model.errors import BadSnapshot
 from model.metrics import BoolArray, gold_matrix
 from model.snapshot import Snapshot
 from model.tokenization.base import Encoded, Tokenizer, collate
-from model.types import Sample, Split, Text
+from model.types import Sample, Split, Taxonomy, Text
 
 BATCHES_SORTED_TOGETHER = 50  # enough that lengths match within a batch, few enough that epochs stay different
 # PyTorch keeps kernels and buffers for every shape that it has seen: fewer shapes, less memory.
@@ -46,12 +46,15 @@ def load(snapshot: Snapshot, split: Split, tokenizer: Tokenizer, *, limit: int |
 
     An id is a hash, so the smallest ids are a fair draw.
     """
-    samples = read(snapshot, split, limit=limit)
-    texts = [Text(sample.text, sample.pair) for sample in samples]
+    return encode(read(snapshot, split, limit=limit), tokenizer, snapshot.taxonomy)
+
+
+def encode(samples: Sequence[Sample], tokenizer: Tokenizer, taxonomy: Taxonomy) -> Dataset:
+    """`samples` as a model reads them, with the labels of `taxonomy` as columns of gold."""
     return Dataset(
         samples=samples,
-        encoded=tokenizer.encode(texts),
-        gold=gold_matrix([sample.labels for sample in samples], snapshot.taxonomy),
+        encoded=tokenizer.encode([Text(sample.text, sample.pair) for sample in samples]),
+        gold=gold_matrix([sample.labels for sample in samples], taxonomy),
         padding=tokenizer.padding,
     )
 
@@ -68,6 +71,30 @@ def read(snapshot: Snapshot, split: Split, *, limit: int | None = None) -> list[
             f"snapshot {snapshot.hash} has no {split} samples; import more, or freeze it with other --test and --dev"
         )
     return samples
+
+
+def read_splits(snapshot: Snapshot, *, limit: int | None) -> dict[Split, list[Sample]]:
+    """Train (at most `limit` samples), dev, and test where the snapshot has one.
+
+    Raises:
+        BadSnapshot: train or dev is empty, or all of train has the same labels.
+    """
+    splits = {Split.TRAIN: read(snapshot, Split.TRAIN, limit=limit)}
+    check_labels_differ(splits[Split.TRAIN], f"train samples of snapshot {snapshot.hash}")
+    splits[Split.DEV] = read(snapshot, Split.DEV)
+    if snapshot.counts[Split.TEST.value]:
+        splits[Split.TEST] = read(snapshot, Split.TEST)
+    return splits
+
+
+def check_labels_differ(samples: Sequence[Sample], what: str) -> None:
+    """Refuse samples that nothing can be learned from.
+
+    Raises:
+        BadSnapshot: all of them have the same labels.
+    """
+    if len({frozenset(sample.labels) for sample in samples}) < 2:
+        raise BadSnapshot(f"all {len(samples)} {what} have the same labels; import others too")
 
 
 def epoch_batches(lengths: NDArray[np.int64], *, batch_size: int, seed: int, epoch: int) -> list[list[int]]:

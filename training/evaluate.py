@@ -1,8 +1,9 @@
 """How good a run or a bundle is: figures on a split, calibration fitted on dev, predictions kept."""
 
 import resource
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import nn
@@ -11,7 +12,7 @@ from model.architectures.bert import BertClassifier, Pooling
 from model.architectures.linear import LinearClassifier
 from model.bundle import open_bundle
 from model.console import progress
-from model.errors import BadInput, BadRun, BadSnapshot
+from model.errors import BadInput, BadRun
 from model.metrics import BoolArray, evaluate, fit_temperature, fit_thresholds, gold_matrix
 from model.predictions import SplitPredictions, write_predictions
 from model.run import Run, open_run
@@ -20,7 +21,7 @@ from model.runtime.decode import Decoder
 from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot
 from model.tokenization import load_tokenizer
-from model.types import FloatArray, Split, Taxonomy, Text
+from model.types import FloatArray, IntArray, Sample, Split, Taxonomy, Text
 from training.data import Dataset, load, read
 from training.loop import predict
 
@@ -37,21 +38,34 @@ def decoder_of(run: Run) -> Decoder:
     return Decoder(run.taxonomy, **run.calibration)
 
 
-def conclude(
-    run: Run, classifier: nn.Module, *, dev_set: Dataset, test_set: Dataset | None, cost: dict[str, Any]
-) -> Run:
-    """Calibrate on dev, evaluate on dev and test, keep the predictions, and mark the run as done."""
-    datasets = {Split.DEV: dev_set, **({Split.TEST: test_set} if test_set else {})}
-    logits = {split: predict(classifier, dataset) for split, dataset in datasets.items()}
-    calibration = calibrate(logits[Split.DEV], dev_set.gold, run.taxonomy)
+class Judged(NamedTuple):
+    """Samples of one split, what was said of them, (n_samples, n_labels), and their folds, (n_samples,), if any."""
+
+    samples: Sequence[Sample]
+    logits: FloatArray
+    folds: IntArray | None = None
+
+
+def judge(classifier: nn.Module, datasets: Mapping[Split, Dataset]) -> dict[Split, Judged]:
+    """What `classifier` says of each split."""
+    return {split: Judged(dataset.samples, predict(classifier, dataset)) for split, dataset in datasets.items()}
+
+
+def conclude(run: Run, judged: Mapping[Split, Judged], *, cost: dict[str, Any]) -> Run:
+    """Calibrate on dev, evaluate on every split of `judged`, keep the predictions, and mark the run as done."""
+    gold = {
+        split: gold_matrix([sample.labels for sample in given.samples], run.taxonomy) for split, given in judged.items()
+    }
+    calibration = calibrate(judged[Split.DEV].logits, gold[Split.DEV], run.taxonomy)
     decoder = Decoder(run.taxonomy, **calibration)
-    scores = {split: decoder.scores(values) for split, values in logits.items()}
+    scores = {split: decoder.scores(given.logits) for split, given in judged.items()}
     write_predictions(
-        run.path, {split: SplitPredictions(dataset.samples, scores[split]) for split, dataset in datasets.items()}
+        run.path,
+        {split: SplitPredictions(given.samples, scores[split], given.folds) for split, given in judged.items()},
     )
     metrics = {
-        split.value: evaluate(scores[split], dataset.gold, run.taxonomy, thresholds=decoder.thresholds)
-        for split, dataset in datasets.items()
+        split.value: evaluate(scores[split], gold[split], run.taxonomy, thresholds=decoder.thresholds)
+        for split in judged
     }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024  # Linux counts in KiB
     return run.finish(metrics=metrics, calibration=calibration, cost={**cost, "peak_memory_mib": peak})
@@ -71,12 +85,13 @@ def evaluate_path(path: Path, snapshot: Snapshot, split: Split, *, precision: st
 
     Raises:
         BadInput: `precision` is given for a run.
-        BadRun: `path` is neither, or knows other labels than the snapshot.
+        BadRun: `path` is neither, keeps no model, or knows other labels than the snapshot.
         BadSnapshot: the split has no samples.
     """
     if (path / "bundle.json").exists():
         return _evaluate_bundle(path, snapshot, split, precision)
     run = open_run(path)
+    check_model_kept(run)
     if precision:
         raise BadInput(f"--precision {precision}: {path} is a run, only bundles have precisions; export it first")
     check_taxonomy(run.taxonomy, snapshot, path)
@@ -108,6 +123,19 @@ def serve_logits(classifier: OnnxClassifier, texts: list[Text], *, batch_tokens:
     return logits
 
 
+def check_model_kept(run: Run) -> None:
+    """Refuse a run that judged its own train split by folds: there are several models of it, and none is kept.
+
+    Raises:
+        BadRun: it is one.
+    """
+    if folds := run.config.get("folds"):
+        raise BadRun(
+            f"{run.path} was trained by {folds} folds and keeps no model, only predictions.parquet; "
+            "train without --folds for a model"
+        )
+
+
 def check_taxonomy(taxonomy: Taxonomy, snapshot: Snapshot, path: Path) -> None:
     """Refuse to judge a model by labels that it does not know.
 
@@ -120,21 +148,3 @@ def check_taxonomy(taxonomy: Taxonomy, snapshot: Snapshot, path: Path) -> None:
         raise BadRun(
             f"{path} was trained for other labels than snapshot {snapshot.hash} has ({difference}); train on that one"
         )
-
-
-def load_splits(snapshot: Snapshot, tokenizer: Any, *, limit: int | None) -> tuple[Dataset, Dataset, Dataset | None]:
-    """Train (at most `limit` samples), dev, and test where the snapshot has one.
-
-    Raises:
-        BadSnapshot: train or dev is empty, or all of train has the same labels.
-    """
-    train_set = load(snapshot, Split.TRAIN, tokenizer, limit=limit)
-    if (train_set.gold == train_set.gold[0]).all():
-        raise BadSnapshot(
-            f"all {len(train_set)} train samples of snapshot {snapshot.hash} have the same labels; import others too"
-        )
-    dev_set = load(snapshot, Split.DEV, tokenizer)
-    try:
-        return train_set, dev_set, load(snapshot, Split.TEST, tokenizer)
-    except BadSnapshot:
-        return train_set, dev_set, None

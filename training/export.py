@@ -30,7 +30,7 @@ from model.types import FloatArray, Split, Text
 from training import onnx_bert, onnx_file, onnx_linear
 from training.card import model_card
 from training.data import Dataset, load
-from training.evaluate import load_classifier, serve_logits
+from training.evaluate import check_model_kept, load_classifier, serve_logits
 from training.loop import predict
 
 PRECISIONS = {"bert": ("fp32", "int8"), "linear": ("fp32",)}
@@ -57,9 +57,11 @@ def export_run(
 
     Raises:
         BadInput: the architecture has no such precision, or `out` exists.
+        BadRun: the run keeps no model.
         BadSnapshot: the snapshot is gone, or is another.
         ParityFailed: an exported model does not answer as the trained one does; nothing is written.
     """
+    check_model_kept(run)
     wanted = check_precisions(run, precisions)
     optional = [] if precisions else wanted[1:]  # what nobody asked for by name is left out where it fails
     if out.exists():

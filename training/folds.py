@@ -14,7 +14,6 @@ from model.near import near_groups
 from model.types import IntArray, Sample
 
 FEWEST = 2
-NO_LABEL = ""  # stands for the label of samples that carry none; no taxonomy has it
 
 
 def near_folds(
@@ -59,7 +58,7 @@ def make_folds(samples: Sequence[Sample], groups: IntArray, *, n_folds: int, see
             f"--folds {n_folds}: the {len(samples)} train samples are {len(rows_of)} groups of near duplicates, which "
             f"stay together; give at most --folds {len(rows_of)}"
         )
-    frequency = Counter(label for sample in samples for label in _labels(sample))
+    frequency = Counter(label for sample in samples for label in sample.labels)
     rank = {label: place for place, label in enumerate(sorted(frequency, key=lambda label: (frequency[label], label)))}
     counts_of = {group: _counts(samples, rows, rank) for group, rows in rows_of.items()}
     place_of = {group: _place(min(samples[row].id for row in rows), seed) for group, rows in rows_of.items()}
@@ -91,13 +90,9 @@ def in_one_fold(samples: Sequence[Sample], folds: IntArray) -> list[str]:
     return sorted(label for label, where in seen.items() if len(where) == 1)
 
 
-def _labels(sample: Sample) -> tuple[str, ...]:
-    return sample.labels or (NO_LABEL,)
-
-
 def _counts(samples: Sequence[Sample], rows: Sequence[int], rank: dict[str, int]) -> dict[int, int]:
     """Of one group: rank of a label → samples that carry it, the rarest label first."""
-    return dict(sorted(Counter(rank[label] for row in rows for label in _labels(samples[row])).items()))
+    return dict(sorted(Counter(rank[label] for row in rows for label in samples[row].labels).items()))
 
 
 def _place(smallest_id: str, seed: int) -> bytes:

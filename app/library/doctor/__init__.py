@@ -1,0 +1,1 @@
+"""The doctor: reads a library and says where its labels are wrong, and what to do about it."""

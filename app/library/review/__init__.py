@@ -1,0 +1,1 @@
+"""Review: people look at the samples where a look is worth most."""
