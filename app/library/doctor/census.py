@@ -14,8 +14,8 @@ UNLABELLED = -1
 class Census:
     """n samples, sorted by id.
 
-    codes: (n,), the position in `label_lists` of each sample's current labels, or `UNLABELLED`. by_person: (n,), whether
-    a person's word about it stands. conflict: (n,). imported_splits: (n,), positions in `model.types.Split`, or
+    codes: (n,), the position in `label_lists` of each sample's current labels, or `UNLABELLED`. by_person: (n,), if a
+    person's word about it stands. conflict: (n,). imported_splits: (n,), positions in `model.types.Split`, or
     `app.library.splits.UNPROTECTED`. near: their near duplicates.
     """
 
