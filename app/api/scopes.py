@@ -26,6 +26,7 @@ RULES = (
     Rule("POST", r"/v1/samples/[^/]+/labels", Scope.OPERATE),
     Rule("POST", r"/v1/events/[^/]+/undo", Scope.OPERATE),
     Rule("POST", r"/v1/libraries/[^/]+/(import|verify)", Scope.OPERATE),
+    Rule("POST", r"/v1/libraries/[^/]+/sweeps/[^/]+/undo", Scope.OPERATE),
     Rule("POST", r"/v1/snapshots", Scope.OPERATE),
 )
 _RULES = [(re.compile(f"(?:{rule.methods}) {rule.path}"), rule.scope) for rule in RULES]

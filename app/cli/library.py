@@ -15,6 +15,7 @@ from app.cli import (
     library_rollback,
     library_samples,
     library_snapshots,
+    library_sweeps,
 )
 from app.library.cataloguing import library_size
 from app.library.shapes.snapshots import frozen_shape
@@ -99,6 +100,7 @@ app.command("list")(library_list.list_libraries)
 app.command("samples")(library_samples.list_samples)
 app.command("reindex")(library_snapshots.reindex)
 app.command("rollback", epilog=library_rollback.ROLLBACK_EXAMPLES)(library_rollback.rollback)
+app.command("sweeps", epilog=library_sweeps.SWEEPS_EXAMPLES)(library_sweeps.sweeps)
 app.command("label")(library_labels.label)
 app.command("history")(library_labels.show_history)
 app.command("blame")(library_labels.blame)
