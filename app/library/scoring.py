@@ -1,0 +1,161 @@
+"""Score the pool: what a bundle says of the samples that nobody has labelled, on the path that serving takes."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from app.library.cataloguing import ensure_catalogue
+from app.library.labels import standing
+from app.store.catalogue import LABELLERS
+from app.store.database import connect, reading
+from app.store.events import events_of_samples
+from app.store.libraries import Library, get_library
+from app.store.pool import Unlabelled, count_unlabelled, unlabelled_after
+from app.store.samples import LabelEvent
+from app.store.texts import SampleText
+from model.errors import BadBundle, BadInput, BadText
+from model.runtime.base import Classifier, batches_by_length
+from model.types import FloatArray, Taxonomy, Text, preview
+
+SAMPLES_AT_ONCE = 5_000
+BATCH_TOKENS = 512  # padded tokens a batch: short texts gain nothing from more on a CPU
+OnTexts = Callable[[int], None]
+
+
+class Scored(NamedTuple):
+    """Some samples, and what the model says of them, (n, n_labels), columns in the order of its taxonomy."""
+
+    samples: list[SampleText]
+    scores: FloatArray
+
+
+def pool_size(engine: sa.Engine, library: str) -> int:
+    """At most so many samples `pool_samples` gives: those without a label, the dropped ones among them.
+
+    Raises:
+        UnknownLibrary: there is no such library.
+    """
+    ensure_catalogue(engine, library)
+    with connect(engine) as connection, reading(connection):
+        return count_unlabelled(connection, get_library(connection, library).id)
+
+
+def pool_samples(engine: sa.Engine, library: str) -> Iterator[SampleText]:
+    """The samples of the library that were never labelled, sorted by id, in flat memory.
+
+    Neither those whose label a sweep took away nor those whose class is gone are among them: they were chosen for what
+    they are, and are not like the others. What was undone or rolled back was never said.
+
+    Raises:
+        UnknownLibrary: there is no such library.
+    """
+    ensure_catalogue(engine, library)
+    after = ""
+    while some := _some_unlabelled(engine, library, after):
+        after = some[-1].sample.id
+        yield from (each.sample for each in some if not each.spoken_of)
+
+
+def score_pool(
+    classifier: Classifier, samples: Iterable[SampleText], *, on_texts: OnTexts = lambda _: None
+) -> Iterator[Scored]:
+    """What `classifier` says of `samples`, `SAMPLES_AT_ONCE` at a time, in their order. `on_texts` hears of those done.
+
+    Raises:
+        BadText: the bundle's normaliser leaves nothing of a text; the message names the sample.
+    """
+    remaining = iter(samples)
+    while some := list(islice(remaining, SAMPLES_AT_ONCE)):
+        yield Scored(some, score_texts(classifier, some, on_texts=on_texts))
+
+
+def score_texts(
+    classifier: Classifier, samples: Sequence[SampleText], *, on_texts: OnTexts = lambda _: None
+) -> FloatArray:
+    """Calibrated scores, (n, n_labels), as a server gives them: normalised, tokenized, run and decoded by the bundle.
+
+    Raises:
+        BadText: the bundle's normaliser leaves nothing of a text; the message names the sample.
+    """
+    try:
+        encoded = classifier.encode([Text(sample.text, sample.pair) for sample in samples])
+    except BadText as error:
+        raise BadText(f"{_culprit(classifier, samples)} can't be read by model {classifier.name!r}: {error}") from None
+    scores = np.empty((len(samples), len(classifier.taxonomy)), np.float32)
+    for rows in batches_by_length([item.length for item in encoded], batch_tokens=BATCH_TOKENS):
+        scores[rows] = classifier.decoder.scores(classifier.logits([encoded[row] for row in rows]))
+        on_texts(len(rows))
+    return scores
+
+
+def library_for(engine: sa.Engine, library: str, classifier: Classifier) -> Library:
+    """The library, if the model was trained for its taxonomy of today.
+
+    Raises:
+        UnknownLibrary: there is no such library. BadBundle: the taxonomies differ.
+    """
+    with connect(engine) as connection, reading(connection):
+        found = get_library(connection, library)
+    check_labels(classifier, found.definition.taxonomy, f"library {library!r}")
+    return found
+
+
+def check_labels(classifier: Classifier, taxonomy: Taxonomy, place: str) -> None:
+    """Refuse a model that knows other labels than `place` has; their order may differ, for they are told by name.
+
+    Raises:
+        BadBundle: the taxonomies differ; the message says how.
+    """
+    ours = classifier.taxonomy
+    if _unordered(ours) == _unordered(taxonomy):
+        return
+    only_model, only_there = sorted({*ours.labels} - {*taxonomy.labels}), sorted({*taxonomy.labels} - {*ours.labels})
+    differences = [
+        f"only the model has {preview(only_model)}" if only_model else "",
+        f"only {place} has {preview(only_there)}" if only_there else "",
+        f"the model's task is {ours.task}, there it is {taxonomy.task}" if ours.task != taxonomy.task else "",
+    ]
+    said = "; ".join(filter(None, differences)) or "how many labels a text may carry, or what parts levels"
+    raise BadBundle(
+        f"model {classifier.name!r} was trained for another taxonomy than {place} has now: {said}; make a snapshot of "
+        "the library and train on that, or change the taxonomy back"
+    )
+
+
+def only_of_pool(connection: sa.Connection, library: Library, ids: Sequence[str]) -> set[str]:
+    """Of some samples, those of which neither a person nor an import nor a sweep has said anything that stands."""
+    return {
+        sample.id
+        for sample in events_of_samples(connection, library.id, ids)
+        if not any(map(_labels, standing(sample.events)))
+    }
+
+
+def _some_unlabelled(engine: sa.Engine, library: str, after: str) -> list[Unlabelled]:
+    """The next samples without a label; `spoken_of`: something that was said of them stands."""
+    with connect(engine) as connection, reading(connection):
+        found = get_library(connection, library)
+        some = unlabelled_after(connection, found.id, after, limit=SAMPLES_AT_ONCE)
+        doubtful = [each.sample.id for each in some if each.spoken_of]
+        free = only_of_pool(connection, found, doubtful) if doubtful else set()
+        return [each._replace(spoken_of=each.spoken_of and each.sample.id not in free) for each in some]
+
+
+def _labels(event: LabelEvent) -> bool:
+    return event.actor_kind in LABELLERS or event.sweep is not None
+
+
+def _culprit(classifier: Classifier, samples: Sequence[SampleText]) -> str:
+    for sample in samples:
+        try:
+            classifier.encode([Text(sample.text, sample.pair)])
+        except BadText:
+            return f"sample {sample.id}"
+    raise BadInput("the model refused texts together that it reads alone")
+
+
+def _unordered(taxonomy: Taxonomy) -> tuple[object, ...]:
+    return taxonomy.task, {*taxonomy.labels}, taxonomy.level_sep, taxonomy.multiple, taxonomy.choices

@@ -1,0 +1,47 @@
+"""The pool: the samples of a library that carry no label now, in flat memory."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from app.store.catalogue import LABELLERS
+from app.store.tables import catalogue, label_events, samples
+from app.store.texts import SampleText
+
+
+class Unlabelled(NamedTuple):
+    """A sample without a label. spoken_of: a person, an import or a sweep has at some time said something about it."""
+
+    sample: SampleText
+    spoken_of: bool
+
+
+def count_unlabelled(connection: sa.Connection, library_id: int) -> int:
+    """How many samples of the library carry no label, whatever was said of them."""
+    query = sa.select(sa.func.count()).select_from(catalogue)
+    return connection.execute(query.where(*_without_label(library_id))).scalar_one()
+
+
+def unlabelled_after(connection: sa.Connection, library_id: int, after: str, *, limit: int) -> Sequence[Unlabelled]:
+    """The first samples without a label whose ids sort after `after`, sorted by the bytes of their ids."""
+    said = sa.exists().where(
+        label_events.c.library_id == library_id,
+        label_events.c.sample_id == samples.c.id,
+        label_events.c.actor_kind.in_(LABELLERS) | label_events.c.sweep_id.is_not(None),
+    )
+    same = (samples.c.library_id == catalogue.c.library_id) & (samples.c.id == catalogue.c.sample_id)
+    query = (
+        sa.select(samples.c.id, samples.c.text, samples.c.pair, said.label("spoken_of"))
+        .join(catalogue, same)
+        .where(*_without_label(library_id), catalogue.c.sample_id > after)
+        .order_by(catalogue.c.sample_id)
+        .limit(limit)
+    )
+    return [
+        Unlabelled(SampleText(row.id, row.text, row.pair), bool(row.spoken_of)) for row in connection.execute(query)
+    ]
+
+
+def _without_label(library_id: int) -> tuple[sa.ColumnElement[bool], ...]:
+    return catalogue.c.library_id == library_id, catalogue.c.labels.is_(None)
