@@ -4,8 +4,10 @@ import os
 from pathlib import Path
 
 from app.library.sweeping import apply_sweep
+from app.people.accounts import create_user
 from app.settings import load_settings
 from app.store.database import open_database
+from app.store.people import Scope
 from app.store.sweeps import SweptLabels
 from model.text import sample_id
 from tests.app.cli.conftest import Call, Refusal
@@ -15,9 +17,9 @@ def test_sweeps_are_listed_and_undone(home: Path, call: Call, refusal: Refusal) 
     home.mkdir(parents=True, exist_ok=True)
     file = home / "a.csv"
     file.write_text("text,label\n房间很大,好评\n早餐凉了,好评\n隔音很差,差评\n", encoding="utf-8")
-    call("library", "import", os.fspath(file), "--text", "text", "--label", "label")
-    call("user", "create", "标注员甲", "--scope", "operate")
+    call("import", os.fspath(file), "--text", "text", "--label", "label")
     with open_database(load_settings()) as engine:
+        create_user(engine, "标注员甲", Scope.OPERATE, actor="root")
         apply_sweep(
             engine,
             library="default",
@@ -29,10 +31,10 @@ def test_sweeps_are_listed_and_undone(home: Path, call: Call, refusal: Refusal) 
             by="标注员甲",
             version=1,
         )
-    assert [sweep["kind"] for sweep in call("library", "sweeps")["sweeps"]] == ["drop"]
-    assert call("library", "history", sample_id("早餐凉了"))["labels"] is None
-    assert "go together" in refusal("library", "sweeps", "--undo", "1")
-    assert "no sweep 7" in refusal("library", "sweeps", "--undo", "7", "--by", "标注员甲")
-    assert call("library", "sweeps", "--undo", "1", "--by", "标注员甲")["changed"] == 1
-    assert call("library", "history", sample_id("早餐凉了"))["labels"] == ["好评"]
-    assert call("library", "sweeps")["sweeps"][0]["undone_by"] == 2
+    assert [sweep["kind"] for sweep in call("sweeps")["sweeps"]] == ["drop"]
+    assert call("history", sample_id("早餐凉了"))["labels"] is None
+    assert "go together" in refusal("sweeps", "--undo", "1")
+    assert "no sweep 7" in refusal("sweeps", "--undo", "7", "--by", "标注员甲")
+    assert call("sweeps", "--undo", "1", "--by", "标注员甲")["changed"] == 1
+    assert call("history", sample_id("早餐凉了"))["labels"] == ["好评"]
+    assert call("sweeps")["sweeps"][0]["undone_by"] == 2
