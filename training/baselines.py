@@ -1,8 +1,9 @@
 """The linear baseline: TF-IDF of character n-grams under a support vector machine, its C chosen on dev."""
 
-import time
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -14,14 +15,14 @@ from model.architectures.linear import LinearClassifier
 from model.console import say, track
 from model.errors import BadSnapshot
 from model.metrics import evaluate
-from model.run import Run, start_run
+from model.run import Run
 from model.runtime.decode import Decoder
 from model.snapshot import Snapshot
 from model.tokenization.ngrams import NgramTokenizer, joined
-from model.types import Split, Taxonomy, Text
-from training.data import Dataset, read
-from training.evaluate import conclude, load_splits
+from model.types import Sample, Split, Taxonomy, Text
+from training.data import Dataset, encode
 from training.loop import predict
+from training.recipe import Prepared, Trained, train
 
 STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0)  # of C; Chinese titles and reviews have had their best at 0.1 to 1
 MOST_WEIGHTS = 200_000_000  # n-grams times labels: 800 MB, and an ONNX file holds less than 2 GB
@@ -38,6 +39,64 @@ class LinearOptions:
     limit: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LinearRecipe:
+    """How the baseline is trained for `taxonomy`. strength: C; None: that of `STRENGTHS` that is best on dev."""
+
+    taxonomy: Taxonomy
+    options: LinearOptions
+    seed: int
+    strength: float | None = None
+    arch: ClassVar[str] = "linear"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {**asdict(self.options), "max_length": 0}
+
+    @property
+    def limit(self) -> int | None:
+        return self.options.limit
+
+    def prepare(self, splits: Mapping[Split, Sequence[Sample]]) -> Prepared:
+        """Encode the splits by the n-grams of train alone.
+
+        Raises:
+            BadSnapshot: train has no n-grams.
+        """
+        tokenizer = fit_tokenizer(splits[Split.TRAIN], self.options, n_labels=len(self.taxonomy))
+        datasets = {split: encode(samples, tokenizer, self.taxonomy) for split, samples in splits.items()}
+
+        def train(_: Path) -> Trained:  # it is over before a checkpoint would be worth it
+            features = feature_matrix(datasets[Split.TRAIN], len(tokenizer.vocabulary))
+            classifier, strength = self._fit(features, datasets)
+
+            def save(folder: Path) -> None:
+                classifier.save(folder)
+                tokenizer.save(folder)
+
+            return Trained(classifier=classifier, cost={"C": strength}, save=save)
+
+        return Prepared(tokenizer=tokenizer, datasets=datasets, train=train)
+
+    def settled(self, cost: Mapping[str, Any]) -> "LinearRecipe":
+        """The recipe with the C that was found best."""
+        return replace(self, strength=cost["C"])
+
+    def _fit(self, features: csr_matrix, datasets: Mapping[Split, Dataset]) -> tuple[LinearClassifier, float]:
+        """The fitted classifier and its C."""
+        train_set, dev_set = datasets[Split.TRAIN], datasets[Split.DEV]
+        if self.strength is not None:
+            return fit(features, train_set, self.strength, self.seed), self.strength
+        best = -1.0
+        for candidate in track(STRENGTHS, "线性基线 linear", len(STRENGTHS)):
+            fitted = fit(features, train_set, candidate, self.seed)
+            score = dev_score(fitted, dev_set, self.taxonomy)
+            if score > best:
+                best, strength, classifier = score, candidate, fitted
+        say(f"C {strength} is best on dev; {features.shape[1]:,} n-grams")
+        return classifier, strength
+
+
 def train_linear(snapshot: Snapshot, *, options: LinearOptions, seed: int, out: Path) -> Run:
     """Fit, choose, calibrate and evaluate; the run is in `out`.
 
@@ -45,31 +104,7 @@ def train_linear(snapshot: Snapshot, *, options: LinearOptions, seed: int, out: 
         BadSnapshot: all of train has the same labels, or train or dev is empty.
         BadRun: `out` holds another run.
     """
-    started = time.monotonic()
-    tokenizer = fit_tokenizer(snapshot, options)
-    train_set, dev_set, test_set = load_splits(snapshot, tokenizer, limit=options.limit)
-    features = feature_matrix(train_set, len(tokenizer.vocabulary))
-    run = start_run(
-        out,
-        arch="linear",
-        config={**asdict(options), "max_length": 0, "normaliser": snapshot.normaliser.to_json()},
-        seed=seed,
-        snapshot=snapshot.hash,
-        snapshot_path=snapshot.path,
-        taxonomy=snapshot.taxonomy,
-    )
-    best = -1.0
-    for candidate in track(STRENGTHS, "线性基线 linear", len(STRENGTHS)):
-        fitted = fit(features, train_set, candidate, seed)
-        score = dev_score(fitted, dev_set, snapshot.taxonomy)
-        if score > best:
-            best, strength, classifier = score, candidate, fitted
-    say(f"C {strength} is best on dev; {len(tokenizer.vocabulary):,} n-grams")
-    run.model_path.mkdir(exist_ok=True)
-    classifier.save(run.model_path)
-    tokenizer.save(run.model_path)
-    cost = {"seconds": round(time.monotonic() - started, 1), "C": strength, "train_samples": len(train_set)}
-    return conclude(run, classifier, dev_set=dev_set, test_set=test_set, cost=cost)
+    return train(snapshot, LinearRecipe(taxonomy=snapshot.taxonomy, options=options, seed=seed), out=out)
 
 
 def dev_score(classifier: LinearClassifier, dev_set: Dataset, taxonomy: Taxonomy) -> float:
@@ -78,20 +113,24 @@ def dev_score(classifier: LinearClassifier, dev_set: Dataset, taxonomy: Taxonomy
     return float(evaluate(scores, dev_set.gold, taxonomy, resamples=1)["macro_f1"])
 
 
-def fit_tokenizer(snapshot: Snapshot, options: LinearOptions) -> NgramTokenizer:
-    """The n-grams of the train split and their inverse document frequencies."""
-    texts = [joined(Text(sample.text, sample.pair)) for sample in read(snapshot, Split.TRAIN, limit=options.limit)]
+def fit_tokenizer(samples: Sequence[Sample], options: LinearOptions, *, n_labels: int) -> NgramTokenizer:
+    """The n-grams of `samples` and their inverse document frequencies.
+
+    Raises:
+        BadSnapshot: there are none.
+    """
+    texts = [joined(Text(sample.text, sample.pair)) for sample in samples]
     vectorizer = TfidfVectorizer(
         analyzer="char",
         ngram_range=(options.smallest, options.largest),
         min_df=min(options.min_texts, len(texts)),
-        max_features=min(options.most, MOST_WEIGHTS // len(snapshot.taxonomy)),
+        max_features=min(options.most, MOST_WEIGHTS // n_labels),
         sublinear_tf=True,
     )
     try:
         vectorizer.fit(texts)
     except ValueError as error:
-        raise BadSnapshot(f"the train split of snapshot {snapshot.hash} is too small for n-grams: {error}") from None
+        raise BadSnapshot(f"{len(texts)} train samples are too few for n-grams: {error}; import more") from None
     return NgramTokenizer(
         vocabulary={ngram: int(number) for ngram, number in vectorizer.vocabulary_.items()},
         idf=np.round(vectorizer.idf_, 6).astype(np.float32),  # as many digits as `save` writes

@@ -8,7 +8,7 @@ import os
 from enum import StrEnum
 from importlib import util
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,6 +18,9 @@ from model.console import JsonFlag, emit
 from model.errors import BadInput, MissingExtra
 from model.snapshot import open_snapshot
 from model.types import Split
+
+if TYPE_CHECKING:
+    from training.recipe import Recipe
 
 app = typer.Typer(no_args_is_help=True)
 BERT = "只用于 --arch bert | for --arch bert only"  # panel of the options that the linear baseline has no use for
@@ -81,6 +84,14 @@ def train(
     precision: Annotated[
         str, typer.Option(help="auto、fp32、bf16 或 fp16 | auto, fp32, bf16 or fp16", rich_help_panel=BERT)
     ] = "auto",
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="分几折训练：每条训练样本由没见过它的模型来判断；不留模型 | "
+            "train by folds: each train sample is judged by a model that has not seen it; no model is kept",
+        ),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="最多用多少条训练样本 | train samples at most")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="随机种子 | seed of all randomness")] = 0,
     out: Annotated[Path | None, typer.Option(help="训练记录文件夹 | folder of the run")] = None,
@@ -90,20 +101,24 @@ def train(
     """在快照上训练一个分类器；中断后用同样的命令继续。| Train a classifier on a snapshot; the same command resumes.
 
     例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch bert --epochs 2
+
+    例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch linear --folds 5
     """
     if arch is Arch.LINEAR:
         _refuse_given(context, BERT, "--arch linear")
     _start_torch()
     opened = open_snapshot(snapshot)
-    out = out or home / "runs" / f"{arch}-{opened.hash[:8]}-seed{seed}"
+    by_folds = f"-folds{folds}" if folds else ""
+    out = out or home / "runs" / f"{arch}-{opened.hash[:8]}{by_folds}-seed{seed}"
+    recipe: Recipe
     if arch is Arch.LINEAR:
-        from training.baselines import LinearOptions, train_linear
+        from training.baselines import LinearOptions, LinearRecipe
 
-        run = train_linear(opened, options=LinearOptions(limit=limit), seed=seed, out=out)
+        recipe = LinearRecipe(taxonomy=opened.taxonomy, options=LinearOptions(limit=limit), seed=seed)
     else:
         from model.architectures.bert import Pooling
         from training.device import NumberFormat
-        from training.finetune import BertOptions, train_bert
+        from training.finetune import BertOptions, BertRecipe
         from training.loop import Options
 
         loop = Options(
@@ -124,10 +139,17 @@ def train(
             limit=limit,
             loop=loop,
         )
-        run = train_bert(opened, options=options, seed=seed, out=out, cache=home / "pretrained")
-    emit(
-        {"run": str(run.path), "metrics": run.metrics}, as_json=json, render=lambda console: _show(console, run.metrics)
-    )
+        recipe = BertRecipe.resolve(opened.taxonomy, options, seed=seed, cache=home / "pretrained")
+    if folds:
+        from training.crossfit import train_by_folds
+
+        run = train_by_folds(opened, recipe, n_folds=folds, out=out)
+    else:
+        from training.recipe import train as train_once
+
+        run = train_once(opened, recipe, out=out)
+    shown = {"train（折外 out of fold）" if split == "train" else split: each for split, each in run.metrics.items()}
+    emit({"run": str(run.path), "metrics": run.metrics}, as_json=json, render=lambda console: _show(console, shown))
 
 
 @app.command()

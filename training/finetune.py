@@ -1,8 +1,10 @@
 """Fine-tune BERT on a snapshot: pretrained encoder, pooling, linear head."""
 
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -10,16 +12,17 @@ import torch
 from model.architectures.bert import BertClassifier, Pooling
 from model.console import say
 from model.errors import BadInput
-from model.files import only_process, read_json
-from model.run import Run, start_run
+from model.files import read_json
+from model.run import Run
 from model.snapshot import Snapshot
 from model.tokenization import subwords
 from model.tokenization.subwords import SubwordTokenizer
-from training.data import LENGTH_MULTIPLE, Dataset
-from training.evaluate import conclude, load_splits
-from training.loop import Options, Training
+from model.types import Sample, Split, Taxonomy
+from training.data import LENGTH_MULTIPLE, Dataset, encode
+from training.loop import Options, Progress, Training
 from training.onnx_bert import ACTIVATIONS
 from training.pretrained import MODEL_TYPE, Start, resolve
+from training.recipe import Prepared, Trained, train
 
 MAX_UNKNOWN = 0.2  # share of tokens; a tokenizer that knows fewer is not one for these texts
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
@@ -38,6 +41,82 @@ class BertOptions:
     loop: Options = field(default_factory=Options)
 
 
+@dataclass(frozen=True, slots=True)
+class BertRecipe:
+    """How BERT is fine-tuned for `taxonomy`, from the weights `start`."""
+
+    taxonomy: Taxonomy
+    options: BertOptions
+    start: Start
+    seed: int
+    arch: ClassVar[str] = "bert"
+
+    @classmethod
+    def resolve(cls, taxonomy: Taxonomy, options: BertOptions, *, seed: int, cache: Path) -> "BertRecipe":
+        """The recipe with the weights that `options.init` stands for; `cache` keeps them.
+
+        Raises:
+            BadInput: they can't be had or are of no BERT.
+        """
+        start = resolve(options.init, cache=cache)
+        check_architecture(start.folder, options)
+        return cls(taxonomy=taxonomy, options=options, start=start, seed=seed)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {**asdict(self.options), "start": {"name": self.start.name, "sha256": self.start.sha256}}
+
+    @property
+    def limit(self) -> int | None:
+        return self.options.limit
+
+    def prepare(self, splits: Mapping[Split, Sequence[Sample]]) -> Prepared:
+        """Encode the splits, and read the weights.
+
+        Raises:
+            BadInput: the start's tokenizer or weights can't be used.
+        """
+        tokenizer = subwords.load(self.start.folder, max_length=self.options.max_length)
+        datasets = {split: encode(samples, tokenizer, self.taxonomy) for split, samples in splits.items()}
+        train_set, dev_set = datasets[Split.TRAIN], datasets[Split.DEV]
+        tokens = train_set.lengths.mean()
+        say(f"{len(train_set):,} train and {len(dev_set):,} dev samples, {tokens:.0f} tokens on average")
+        check_tokenizer(tokenizer, train_set, self.start)
+        torch.manual_seed(self.seed)
+        classifier = BertClassifier.start(
+            self.start.folder,
+            n_labels=len(self.taxonomy),
+            pooling=self.options.pooling,
+            dropout=self.options.dropout,
+        )
+        if self.options.freeze:
+            classifier.freeze_encoder()
+
+        def train(checkpoint: Path) -> Trained:
+            progress = Training(
+                classifier=classifier,
+                train_set=train_set,
+                dev_set=dev_set,
+                taxonomy=self.taxonomy,
+                options=self.options.loop,
+                seed=self.seed,
+                checkpoint=checkpoint,
+            ).run()
+            return Trained(classifier=classifier, cost=cost_of(progress), save=save)
+
+        def save(folder: Path) -> None:
+            classifier.save(folder)
+            for name in TOKENIZER_FILES:
+                if (self.start.folder / name).exists():
+                    shutil.copyfile(self.start.folder / name, folder / name)
+
+        return Prepared(tokenizer=tokenizer, datasets=datasets, train=train)
+
+    def settled(self, cost: Mapping[str, Any]) -> "BertRecipe":  # noqa: ARG002  nothing of it is chosen on dev
+        """The same: every training stops where it is best on dev."""
+        return self
+
+
 def train_bert(snapshot: Snapshot, *, options: BertOptions, seed: int, out: Path, cache: Path) -> Run:
     """Fine-tune, keep the weights that did best on dev, calibrate and evaluate; the run is in `out`.
 
@@ -48,60 +127,20 @@ def train_bert(snapshot: Snapshot, *, options: BertOptions, seed: int, out: Path
         BadSnapshot: train or dev is empty.
         BadRun: `out` holds another run.
     """
-    start = resolve(options.init, cache=cache)
-    check_architecture(start.folder, options)
-    tokenizer = subwords.load(start.folder, max_length=options.max_length)
-    train_set, dev_set, test_set = load_splits(snapshot, tokenizer, limit=options.limit)
-    say(f"{len(train_set):,} train and {len(dev_set):,} dev samples, {train_set.lengths.mean():.0f} tokens on average")
-    check_tokenizer(tokenizer, train_set, start)
-    torch.manual_seed(seed)
-    classifier = BertClassifier.start(
-        start.folder, n_labels=len(snapshot.taxonomy), pooling=options.pooling, dropout=options.dropout
-    )
-    if options.freeze:
-        classifier.freeze_encoder()
-    run = start_run(
-        out,
-        arch="bert",
-        config={
-            **asdict(options),
-            "start": {"name": start.name, "sha256": start.sha256},
-            "normaliser": snapshot.normaliser.to_json(),
-        },
-        seed=seed,
-        snapshot=snapshot.hash,
-        snapshot_path=snapshot.path,
-        taxonomy=snapshot.taxonomy,
-    )
-    run.model_path.mkdir(exist_ok=True)
-    for name in TOKENIZER_FILES:
-        if (start.folder / name).exists():
-            shutil.copyfile(start.folder / name, run.model_path / name)
-    training = Training(
-        classifier=classifier,
-        train_set=train_set,
-        dev_set=dev_set,
-        taxonomy=snapshot.taxonomy,
-        options=options.loop,
-        seed=seed,
-        checkpoint=run.checkpoint_path,
-    )
-    with only_process(run.path):
-        progress = training.run()
-        classifier.save(run.model_path)
-    cost = {
+    return train(snapshot, BertRecipe.resolve(snapshot.taxonomy, options, seed=seed, cache=cache), out=out)
+
+
+def cost_of(progress: Progress) -> dict[str, Any]:
+    """What a training took, for `run.json`."""
+    return {
         "seconds": round(progress.seconds, 1),
         "steps": progress.step,
         "best_step": progress.best_step,
-        "train_samples": len(train_set),
         "device": progress.device,
         "precision": progress.precision,
         "threads": torch.get_num_threads(),
         "history": progress.history,
     }
-    finished = conclude(run, classifier, dev_set=dev_set, test_set=test_set, cost=cost)
-    shutil.rmtree(run.checkpoint_path)
-    return finished
 
 
 def check_architecture(folder: Path, options: BertOptions) -> None:

@@ -50,7 +50,7 @@ def make_folds(samples: Sequence[Sample], groups: IntArray, *, n_folds: int, see
         rows_of.setdefault(group, []).append(row)
     if len(rows_of) < FEWEST:
         raise BadSnapshot(
-            f"the {len(samples)} train samples are near duplicates of each other, so there is nothing to judge them by; "
+            f"the {len(samples)} train samples are near duplicates of each other, so nothing is left to judge them by; "
             "import others too"
         )
     if n_folds > len(rows_of):
@@ -72,7 +72,7 @@ def make_folds(samples: Sequence[Sample], groups: IntArray, *, n_folds: int, see
         only_folds = [_only_fold(held[label]) for label in counts]
         fold = min(
             range(n_folds),
-            key=lambda fold: (only_folds.count(fold), [held[label][fold] for label in counts], sizes[fold]),  # noqa: B023  used at once
+            key=lambda fold: (only_folds.count(fold), [held[label][fold] for label in counts], sizes[fold]),
         )
         for label, count in counts.items():
             held[label][fold] += count

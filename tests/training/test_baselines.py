@@ -16,8 +16,9 @@ from training.evaluate import evaluate_path
 
 
 def test_features_are_those_of_scikit_learn(snapshot: Snapshot) -> None:
-    tokenizer = fit_tokenizer(snapshot, LinearOptions())
-    texts = [sample.text for sample in read(snapshot, Split.TRAIN)]
+    samples = read(snapshot, Split.TRAIN)
+    tokenizer = fit_tokenizer(samples, LinearOptions(), n_labels=2)
+    texts = [sample.text for sample in samples]
     reference = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), min_df=2, sublinear_tf=True).fit(texts)
     dataset = load(snapshot, Split.TEST, tokenizer)
     expected = reference.transform([sample.text for sample in dataset.samples])
@@ -27,13 +28,13 @@ def test_features_are_those_of_scikit_learn(snapshot: Snapshot) -> None:
 
 
 def test_a_text_of_unknown_ngrams_gets_no_weight(snapshot: Snapshot) -> None:
-    (encoded,) = fit_tokenizer(snapshot, LinearOptions()).encode([Text("qwx")])
+    (encoded,) = fit_tokenizer(read(snapshot, Split.TRAIN), LinearOptions(), n_labels=2).encode([Text("qwx")])
     assert encoded.length == 1
     assert encoded.inputs["ngram_weights"].tolist() == [0.0]
 
 
 def test_the_tokenizer_is_read_back_as_it_was(snapshot: Snapshot, tmp_path: Path) -> None:
-    tokenizer = fit_tokenizer(snapshot, LinearOptions())
+    tokenizer = fit_tokenizer(read(snapshot, Split.TRAIN), LinearOptions(), n_labels=2)
     tokenizer.save(tmp_path)
     again = ngrams.load(tmp_path)
     text = [Text("上次房间干净。", "价格贵")]
