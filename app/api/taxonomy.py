@@ -13,7 +13,7 @@ from app.api.work import Work
 from app.library.cells import MAX_LABEL_CHARS, label_name
 from app.library.declarations import MAX_LEVELS, Declaration, DeclaredClass
 from app.library.definition import MAX_LABELS
-from app.library.naming import MAX_DESCRIPTION_CHARS
+from app.library.naming import MAX_DESCRIPTION_CHARS, MAX_REVIEWERS
 from app.library.revisions import add, describe, merge, move, remove, rename, split
 from app.library.shapes.taxonomy import (
     TaxonomyShape,
@@ -35,6 +35,9 @@ MAX_SEPARATOR_CHARS = 10
 Code = Annotated[str | None, Field(max_length=MAX_LABEL_CHARS, description="编码 | its code")]
 Description = Annotated[str | None, Field(max_length=MAX_DESCRIPTION_CHARS, description="说明 | what belongs to it")]
 Aliases = Annotated[list[LabelName], Field(max_length=MAX_ALIASES, description="别名 | other names")]
+Reviewers = Annotated[
+    int, Field(ge=1, le=MAX_REVIEWERS, description="复核人数 | persons who have to agree in a review")
+]
 Labels = Annotated[list[LabelName], Field(min_length=1, max_length=MAX_LABELS), FailFast()]
 
 
@@ -61,6 +64,7 @@ class Knowledge(Remark):
     code: Code = None
     description: Description = None
     aliases: Aliases | None = None
+    reviewers: Reviewers | None = None
 
 
 class Removal(Remark):
@@ -112,6 +116,7 @@ class ClassToBe(Body):
     code: Code = None
     description: Description = None
     aliases: Aliases = Field(default_factory=list)
+    reviewers: Reviewers = 1
 
 
 class DeclarationToBe(Remark):
@@ -145,6 +150,7 @@ def _declared(given: ClassToBe, number: int) -> DeclaredClass:
         code=label_name(given.code or "") or None,
         description=(given.description or "").strip() or None,
         aliases=tuple(dict.fromkeys(alias for each in given.aliases if (alias := label_name(each)))),
+        reviewers=given.reviewers,
     )
     return DeclaredClass(name, label_name(given.parent or ""), details, number)
 
@@ -204,12 +210,18 @@ def add_class(body: Addition, put: Into) -> TouchedShape:
     return put(add(body.label, details, before=body.before), body.note)
 
 
-@router.post("/describe", summary="更改编码、说明、别名 | Change what is known of a class")
+@router.post("/describe", summary="更改编码、说明、别名、复核人数 | Change what is known of a class")
 def describe_class(body: Knowledge, put: Into) -> TouchedShape:
-    """Change the code, the description or the aliases of a class."""
-    if (body.code, body.description, body.aliases) == (None, None, None):
-        raise BadInput("nothing to change; give code, description or aliases")
-    change = describe(body.label, code=body.code, description=body.description, aliases=body.aliases)
+    """Change the code, the description or the aliases of a class, or how many persons review it."""
+    if (body.code, body.description, body.aliases, body.reviewers) == (None, None, None, None):
+        raise BadInput("nothing to change; give code, description, aliases or reviewers")
+    change = describe(
+        body.label,
+        code=body.code,
+        description=body.description,
+        aliases=body.aliases,
+        reviewers=body.reviewers,
+    )
     return put(change, body.note)
 
 

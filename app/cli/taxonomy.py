@@ -74,7 +74,7 @@ def show(library: LibraryName = "default", as_json: JsonFlag = False) -> None:
     epilog=examples(
         ("每行一类 | a class a line", "wenlei taxonomy declare classes.txt --library 评论"),
         (
-            "列：名称 name、上级 parent、编码 code、说明 description、别名 aliases",
+            "列：名称 name、上级 parent、编码 code、说明 description、别名 aliases、复核人数 reviewers",
             "wenlei taxonomy declare classes.xlsx --library 事件 --choices single,multi",
         ),
     )
@@ -124,16 +124,20 @@ def describe_class(
     code: Code = None,
     description: Description = None,
     alias: NewAliases = None,
+    reviewers: Annotated[
+        int | None,
+        typer.Option(help="复核时须几人意见一致，1 或 2 | how many persons have to agree in a review, 1 or 2"),
+    ] = None,
     library: LibraryName = "default",
     by: By = None,
     note: Note = None,
     yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """更改编码、说明、别名；空串即去掉 | change code, description, aliases; empty removes."""
-    if (code, description, alias) == (None, None, None):
-        raise BadInput("nothing to change; give --code, --description or --alias")
-    change = describe(label, code=code, description=description, aliases=alias)
+    """更改编码、说明、别名、复核人数；空串即去掉 | change code, description, aliases, reviewers; empty removes."""
+    if (code, description, alias, reviewers) == (None, None, None, None):
+        raise BadInput("nothing to change; give --code, --description, --alias or --reviewers")
+    change = describe(label, code=code, description=description, aliases=alias, reviewers=reviewers)
     _change(library, change, by=by, note=note, yes=yes, as_json=as_json)
 
 

@@ -32,11 +32,15 @@ def show_classes(console: Console, found: Library, counts: Mapping[str, int]) ->
     table.add_column("样本\nsamples", justify="right", no_wrap=True)
     table.add_column("说明\ndescription", overflow="fold")
     table.add_column("别名\naliases", overflow="fold")
+    is_paired = any(details.reviewers > 1 for details in definition.classes.values())
+    if is_paired:
+        table.add_column("复核人数\nreviewers", justify="right", no_wrap=True)
     for name, count in _rows(found, counts):
         details = definition.classes.get(name, ClassDetails())
         shown = f"{count:,}" if count is not None else ""
         name += "" if count is not None else definition.taxonomy.level_sep or ""
-        table.add_row(name, details.code, shown, details.description, "、".join(details.aliases))
+        reviewers = [f"{details.reviewers}"] if is_paired else []
+        table.add_row(name, details.code, shown, details.description, "、".join(details.aliases), *reviewers)
     console.print(table)
 
 
@@ -126,6 +130,7 @@ def _details(asked: Mapping[str, Any]) -> str:
         f"编码 code {known.code}" if known.code else "",
         f"说明 description {known.description}" if known.description else "",
         f"别名 aliases {'、'.join(known.aliases)}" if known.aliases else "",
+        f"复核人数 reviewers {known.reviewers}" if "reviewers" in asked else "",
     ]
     return "  ".join(filter(None, parts))
 

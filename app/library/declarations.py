@@ -1,6 +1,7 @@
 """Read a declared taxonomy from a file: a class a line, or a table of classes with what is known of them."""
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ COLUMNS = {
     "code": ("code", "编码", "代码"),
     "description": ("description", "definition", "说明", "定义", "描述"),
     "aliases": ("aliases", "alias", "别名", "同义词"),
+    "reviewers": ("reviewers", "复核人数"),
 }
 _ALIAS_SEP = re.compile(r"[|;；、]")
 
@@ -129,7 +131,8 @@ def _classes(table: Table) -> list[DeclaredClass]:
             continue  # a header, which a list of names needs not have
         if not name:
             raise BadInput(f"{table.name}, line {row.line}: the class has no name")
-        classes.append(DeclaredClass(name, label_name(str(cells.get("parent", ""))), _details(cells), row.line))
+        place = f"{table.name}, line {row.line}"
+        classes.append(DeclaredClass(name, label_name(str(cells.get("parent", ""))), _details(cells, place), row.line))
     return classes
 
 
@@ -154,14 +157,22 @@ def _cell(cells: Any, key: int | str) -> Any:
     return value if isinstance(value, list) else cell_text(value).strip()
 
 
-def _details(cells: Mapping[str, Any]) -> ClassDetails:
+def _details(cells: Mapping[str, Any], place: str) -> ClassDetails:
     aliases = cells.get("aliases", "")
     names = [cell_text(alias) for alias in aliases] if isinstance(aliases, list) else _ALIAS_SEP.split(aliases)
     return ClassDetails(
         code=label_name(str(cells.get("code", ""))) or None,
         description=str(cells.get("description", "")) or None,
         aliases=tuple(dict.fromkeys(name for alias in names if (name := label_name(alias)))),
+        reviewers=_reviewers(cells.get("reviewers") or "1", place),
     )
+
+
+def _reviewers(cell: str, place: str) -> int:
+    number = unicodedata.normalize("NFKC", cell)
+    if number not in ("1", "2"):
+        raise BadInput(f"{place}: {cell!r} reviewers; a class is reviewed by 1 person, or by 2 who have to agree")
+    return int(number)
 
 
 def _listed(declaration: Declaration) -> dict[str, DeclaredClass]:

@@ -11,6 +11,7 @@ from model.errors import BadTaxonomy, UnknownLabel
 from model.types import Taxonomy, preview
 
 MAX_DESCRIPTION_CHARS = 2000
+MAX_REVIEWERS = 2
 
 
 def find_class(known: LibraryDefinition, label: str) -> str:
@@ -107,15 +108,27 @@ def clean_details(details: ClassDetails) -> ClassDetails:
     """`details` as they are kept: names cleaned as those of labels are, and nothing that is empty.
 
     Raises:
-        BadTaxonomy: the description is too long.
+        BadTaxonomy: the description is too long, or the reviewers are none or too many.
     """
+    check_reviewers(details.reviewers)
     description = (details.description or "").strip()
     if len(description) > MAX_DESCRIPTION_CHARS:
         raise BadTaxonomy(
             f"the description has {len(description)} characters, more than {MAX_DESCRIPTION_CHARS}; shorten it"
         )
     aliases = dict.fromkeys(name for alias in details.aliases if (name := label_name(alias)))
-    return ClassDetails(label_name(details.code or "") or None, description or None, tuple(aliases))
+    return ClassDetails(label_name(details.code or "") or None, description or None, tuple(aliases), details.reviewers)
+
+
+def check_reviewers(reviewers: int) -> int:
+    """How many persons review a class, if that is one or two.
+
+    Raises:
+        BadTaxonomy: it is not.
+    """
+    if not 1 <= reviewers <= MAX_REVIEWERS:
+        raise BadTaxonomy(f"{reviewers} reviewers: a class is reviewed by 1 person, or by 2 who have to agree")
+    return reviewers
 
 
 def _check_unique(definition: LibraryDefinition) -> None:

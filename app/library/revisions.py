@@ -53,6 +53,7 @@ def add(label: str, details: ClassDetails = ClassDetails(), *, before: str | Non
             code=given.code or branch.code,
             description=given.description or branch.description,
             aliases=given.aliases or branch.aliases,
+            reviewers=max(given.reviewers, branch.reviewers),
         )
         labels = list(known.taxonomy.labels)
         labels.insert(labels.index(find_class(known, before)) if before else len(labels), name)
@@ -68,8 +69,12 @@ def describe(
     code: str | None = None,
     description: str | None = None,
     aliases: Sequence[str] | None = None,
+    reviewers: int | None = None,
 ) -> Revise:
-    """Change what is known of a class; None leaves a thing as it is, an empty one takes it away."""
+    """Change what is known of a class; None leaves a thing as it is, an empty one takes it away.
+
+    reviewers: how many persons have to agree in a review of the class, or of those below the branch: 1 or 2.
+    """
 
     def revise(known: LibraryDefinition) -> Revision:
         name = find_node(known, label)
@@ -79,9 +84,10 @@ def describe(
                 code=old.code if code is None else code,
                 description=old.description if description is None else description,
                 aliases=old.aliases if aliases is None else tuple(aliases),
+                reviewers=old.reviewers if reviewers is None else reviewers,
             )
         )
-        asked = {"label": name, **details.to_json()}
+        asked = {"label": name, **details.to_json()} | ({} if reviewers is None else {"reviewers": reviewers})
         return Revision("describe", asked, with_classes(known, known.taxonomy.labels, {**known.classes, name: details}))
 
     return revise
@@ -175,7 +181,9 @@ def split(label: str, *, into: Sequence[str], rest: str | None = None) -> Revise
         labels: list[str] = []
         for each in taxonomy.labels:
             labels += [part for part in parts if part == old or part not in taxonomy.labels] if each == old else [each]
-        classes = known.classes if old in parts else _without(known.classes, old)
+        classes = dict(known.classes) if old in parts else _without(known.classes, old)
+        if (reviewers := known.classes.get(old, ClassDetails()).reviewers) > 1:
+            classes |= {part: _reviewed(classes.get(part), reviewers) for part in parts}
         asked = {"label": old, "into": parts, "rest": kept}
         meanings = {} if kept == old else {old: (kept,) if kept else ()}
         return Revision("split", asked, with_classes(known, labels, classes), meanings)
@@ -242,7 +250,8 @@ def _moved(kind: str, asked: Mapping[str, Any], known: LibraryDefinition, old: s
     # a branch that joins another one takes on what is known of that
     classes = {label: details for label, details in known.classes.items() if renamed(label) == label}
     for label, details in known.classes.items():
-        classes.setdefault(renamed(label), details)
+        joined = classes.setdefault(renamed(label), details)
+        classes[renamed(label)] = _reviewed(joined, details.reviewers)
     for label in touched:
         details = classes.get(renamed(label), ClassDetails())
         classes[renamed(label)] = replace(details, aliases=tuple(dict.fromkeys((*details.aliases, label))))
@@ -251,11 +260,18 @@ def _moved(kind: str, asked: Mapping[str, Any], known: LibraryDefinition, old: s
 
 def _absorb(target: ClassDetails, gone: Sequence[str], classes: Classes) -> ClassDetails:
     """What a class is called after others have become it."""
-    names = list(target.aliases)
+    names, reviewers = list(target.aliases), target.reviewers
     for label in gone:
         details = classes.get(label, ClassDetails())
         names += [label, *details.other_names]
-    return replace(target, aliases=tuple(dict.fromkeys(names)))
+        reviewers = max(reviewers, details.reviewers)
+    return replace(target, aliases=tuple(dict.fromkeys(names)), reviewers=reviewers)
+
+
+def _reviewed(details: ClassDetails | None, reviewers: int) -> ClassDetails:
+    """`details` with at least so many reviewers."""
+    known = details or ClassDetails()
+    return replace(known, reviewers=max(known.reviewers, reviewers))
 
 
 def _without(classes: Classes, *labels: str) -> dict[str, ClassDetails]:

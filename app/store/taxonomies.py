@@ -17,11 +17,14 @@ Meanings = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ClassDetails:
-    """What is known of a class besides its name. `aliases`: other names that imports may use for it."""
+    """What is known of a class besides its name. `aliases`: other names that imports may use for it. reviewers: how
+    many persons have to decide the same where it is reviewed, 1 or 2.
+    """
 
     code: str | None = None
     description: str | None = None
     aliases: tuple[str, ...] = ()
+    reviewers: int = 1
 
     @property
     def other_names(self) -> tuple[str, ...]:
@@ -31,12 +34,13 @@ class ClassDetails:
     def to_json(self) -> dict[str, Any]:
         """What is known, as JSON."""
         known = {"code": self.code, "description": self.description, "aliases": list(self.aliases)}
-        return {name: value for name, value in known.items() if value}
+        more = {"reviewers": self.reviewers} if self.reviewers > 1 else {}
+        return {name: value for name, value in known.items() if value} | more
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "ClassDetails":
         """The inverse of `to_json`."""
-        return cls(data.get("code"), data.get("description"), tuple(data.get("aliases", ())))
+        return cls(data.get("code"), data.get("description"), tuple(data.get("aliases", ())), data.get("reviewers", 1))
 
 
 Classes = Mapping[str, ClassDetails]

@@ -13,11 +13,15 @@ OUTCOMES_SHOWN = 100
 
 
 class DetailsShape(TypedDict):
-    """What is known of a branch besides its path; what is not known is left out."""
+    """What is known of a branch besides its path; what is not known is left out.
+
+    reviewers: how many persons have to decide the same where it is reviewed; left out where one does.
+    """
 
     code: NotRequired[str]
     description: NotRequired[str]
     aliases: NotRequired[list[str]]
+    reviewers: NotRequired[int]
 
 
 class ClassShape(TypedDict):
@@ -28,6 +32,7 @@ class ClassShape(TypedDict):
     code: NotRequired[str]
     description: NotRequired[str]
     aliases: NotRequired[list[str]]
+    reviewers: NotRequired[int]
 
 
 class TaxonomyShape(TypedDict):
@@ -188,4 +193,6 @@ def _details(details: ClassDetails) -> DetailsShape:
         known["description"] = details.description
     if details.aliases:
         known["aliases"] = list(details.aliases)
+    if details.reviewers > 1:
+        known["reviewers"] = details.reviewers
     return known

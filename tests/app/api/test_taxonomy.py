@@ -73,6 +73,10 @@ def test_every_change_is_made_over_http(ask: Ask) -> None:
         "description": "只提问",
         "aliases": ["提问"],
     }
+    ask("/describe", {"label": "Q", "reviewers": 2})
+    assert ask()["labels"][-1]["reviewers"] == 2
+    ask("/undo", {})
+    assert "reviewers" not in ask()["labels"][-1]
     ask("/describe", {"label": "Q", "code": "", "aliases": []})
     assert ask()["labels"][-1] == {"label": "疑问", "samples": 0, "description": "只提问"}
     ask("/merge", {"labels": ["中评", "差评"], "into": "不满意"})

@@ -125,6 +125,17 @@ def test_a_change_is_only_looked_at_without_yes(answer: Answer, shown: Shown) ->
 
 
 @pytest.mark.usefixtures("reviews")
+def test_classes_that_two_persons_review_are_described_and_shown_as_such(answer: Answer, shown: Shown) -> None:
+    assert "reviewers" not in shown("taxonomy", "show")[0]
+    answer("taxonomy", "describe", "差评", "--reviewers", "2", "--yes")
+    answer("taxonomy", "rename", "差评", "不满意", "--yes")
+    classes = {each["label"]: each.get("reviewers") for each in answer("taxonomy", "show")["labels"]}
+    assert classes == {"好评": None, "中评": None, "不满意": 2}
+    assert "复核人数" in shown("taxonomy", "show")[0]
+    assert "reviewers 2" in shown("taxonomy", "versions")[0]
+
+
+@pytest.mark.usefixtures("reviews")
 def test_yes_puts_changes_into_force_and_undo_takes_them_back(answer: Answer, shown: Shown) -> None:
     answer("user", "create", "标注员甲")
     by = ("--yes", "--by", "标注员甲")
@@ -299,7 +310,7 @@ REFUSALS: list[tuple[tuple[str, ...], str]] = [
     (("rename", "好评", " "), "the class's name is empty"),
     (("add", "好评"), "there is a class '好评' already"),
     (("add", "一般", "--alias", "好评"), "'好评' would mean both '好评' and '一般'"),
-    (("describe", "好评"), "nothing to change; give --code, --description or --alias"),
+    (("describe", "好评"), "nothing to change; give --code, --description, --alias or --reviewers"),
     (("merge", "好评", "--into", "好评"), "nothing to merge into '好评'"),
     (("split", "好评", "--into", "很好"), "give two classes or more"),
     (

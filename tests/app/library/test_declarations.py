@@ -33,6 +33,13 @@ def test_a_table_tells_code_description_and_aliases(tmp_path: Path) -> None:
     }
 
 
+def test_a_table_tells_which_classes_two_persons_review(tmp_path: Path) -> None:
+    found = declared(tmp_path, "名称,复核人数\n好评,\n中评,1\n差评,２\n")
+    assert {label: details.reviewers for label, details in found.classes.items()} == {"好评": 1, "中评": 1, "差评": 2}
+    with pytest.raises(BadInput, match="line 2: '三' reviewers; a class is reviewed by 1 person"):
+        declared(tmp_path, "名称,复核人数\n好评,三\n")
+
+
 def test_the_header_of_a_list_of_names_is_no_class(tmp_path: Path) -> None:
     assert declared(tmp_path, "名称\n好评\n差评\n", "classes.txt").taxonomy.labels == ("好评", "差评")
 

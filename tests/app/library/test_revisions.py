@@ -98,6 +98,27 @@ def test_what_is_known_of_a_class_changes_piece_by_piece() -> None:
     assert describe("公司", description="")(PATHS).definition.classes == {}
 
 
+def test_how_many_persons_review_a_class_survives_what_becomes_of_it() -> None:
+    paired = describe("差评", reviewers=2)(FLAT)
+    assert paired.asked == {"label": "差评", "reviewers": 2}
+    known = paired.definition
+    assert known.classes["差评"] == ClassDetails(reviewers=2)
+    assert ClassDetails.from_json(known.classes["差评"].to_json()) == ClassDetails(reviewers=2)
+    assert rename("差评", "不满意")(known).definition.classes["不满意"].reviewers == 2
+    assert merge(["差评"], into="中评")(known).definition.classes["中评"].reviewers == 2
+    assert merge(["中评"], into="差评")(known).definition.classes["差评"].reviewers == 2
+    parts = split("差评", into=["卫生", "噪音"])(known).definition.classes
+    assert (parts["卫生"].reviewers, parts["噪音"].reviewers) == (2, 2)
+    assert describe("差评", description="不好")(known).definition.classes["差评"].reviewers == 2
+    assert describe("差评", reviewers=1)(known).asked == {"label": "差评", "reviewers": 1}
+    assert "差评" not in describe("差评", reviewers=1)(known).definition.classes
+    branch = describe("公司", reviewers=2)(PATHS).definition
+    assert rename("公司", "赛事")(branch).definition.classes["赛事"].reviewers == 2
+    for reviewers in (0, 3):
+        with pytest.raises(BadTaxonomy, match=f"{reviewers} reviewers: a class is reviewed by 1 person, or by 2"):
+            describe("差评", reviewers=reviewers)(FLAT)
+
+
 def test_a_branch_that_becomes_a_class_keeps_what_is_known_of_it() -> None:
     revision = add("公司", ClassDetails(code="C"))(PATHS)
     assert revision.definition.classes["公司"] == ClassDetails(code="C", description="公司的事")
