@@ -52,8 +52,15 @@ class Finding:
     """One thing that was looked at.
 
     count: samples, groups, classes or pairs that it is about. summary: what was found, in Chinese; summary_en: in
-    English. figures: kind-specific numbers, ready for JSON and for plots. examples: the worst come first. commands:
-    what to run next. reviews: all samples that people should look at.
+    English. figures: kind-specific numbers, ready for JSON and for plots (see below). examples: the worst come first.
+    commands: what to run next. reviews: all samples that people should look at.
+
+    What stands in `figures["plots"]` is drawn in the report, one plot after the other; each has a `title` and a
+    `title_en`, and one of
+        "bars": [[name, value], …]; "unit": "" or "%" (then values are from 0 to 100).
+        "histogram": {"edges": [n + 1 ascending numbers], "counts": [n numbers]}; "mark": a number that is marked on
+            the axis, None for none, with its "mark_name"; "x": what the axis shows.
+        "matrix": {"rows": [names], "columns": [names], "values": rows of columns of numbers, None where there is none}.
     """
 
     kind: Kind
