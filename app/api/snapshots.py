@@ -106,7 +106,7 @@ def freeze_library(
                 target=wanted.library,
                 snapshot=frozen.snapshot.hash,
             )
-    return frozen_shape(frozen, gaps(frozen.snapshot))
+    return frozen_shape(frozen, gaps(frozen))
 
 
 @router.get("/{snapshot}", summary="一个快照 | One snapshot")

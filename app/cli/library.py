@@ -15,6 +15,7 @@ from app.cli import (
     library_rollback,
     library_samples,
     library_snapshots,
+    library_suggest,
     library_sweeps,
 )
 from app.library.cataloguing import library_size
@@ -65,7 +66,7 @@ def snapshot_command(
             near=NearSettings(near),
             on_samples=advance,
         )
-    told = frozen_shape(frozen, gaps(frozen.snapshot))
+    told = frozen_shape(frozen, gaps(frozen))
     for gap in told["warnings"]:
         say(f"注意 | warning: {gap}")
     emit(
@@ -79,7 +80,12 @@ def _show(console: Console, frozen: Frozen) -> None:
     """The splits and the classes side by side."""
     counts = frozen.snapshot.counts
     table = Table("", "总计 total", *SPLITS, title=frozen.snapshot.hash)
-    table.add_row("样本 samples", *(f"{counts[each]:,}" for each in ("total", *SPLITS)), end_section=True)
+    table.add_row("样本 samples", *(f"{counts[each]:,}" for each in ("total", *SPLITS)))
+    for source, name in (("person", "人 person"), ("import", "导入 import"), ("model", "机器 machine")):
+        of_source = [frozen.sources[split][source] for split in SPLITS]
+        if any(of_source):
+            table.add_row(f"标签出自 labels by {name}", *(f"{count:,}" for count in (sum(of_source), *of_source)))
+    table.add_section()
     labels = frozen.snapshot.taxonomy.labels
     for label in labels[:SHOWN_LABELS]:
         carrying = [counts["labels"][split][label] for split in SPLITS]
@@ -108,3 +114,4 @@ app.command("undo")(library_labels.undo)
 app.command("conflicts")(library_labels.conflicts)
 app.command("agreement")(library_labels.agreement)
 app.command("duplicates")(library_duplicates.duplicates)
+app.command("suggest", epilog=library_suggest.SUGGEST_EXAMPLES)(library_suggest.suggest_samples)

@@ -31,12 +31,19 @@ class Conflicts(StrEnum):
     DROP = "drop"
 
 
+SOURCES = ("person", "import", "model")  # of current labels
+
+
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """A snapshot, and how many of the library's labelled samples are in conflict, kept or dropped."""
+    """A snapshot, and how many of the library's labelled samples are in conflict, kept or dropped.
+
+    sources: split → whose labels they are (person, import, model) → samples.
+    """
 
     snapshot: Snapshot
     conflicts: int
+    sources: dict[str, dict[str, int]]
 
 
 def freeze(
@@ -65,6 +72,7 @@ def freeze(
             rolled = last_rollback(connection, source.id)
             rows = _LabelledRows(connection, source, conflicts=conflicts, on_samples=on_samples)
             splits = rows.splits(splitter, near)
+            sources = rows.sources(splits)
             try:
                 snapshot = write_snapshot(
                     rows.samples(splits),
@@ -72,7 +80,7 @@ def freeze(
                     normaliser=source.definition.normaliser,
                     folder=folder,
                     parent=last_snapshot(connection, source.id),
-                    provenance={"library": library, **parameters},
+                    provenance={"library": library, **parameters, "sources": sources},
                 )
             except BadSnapshot as error:
                 raise BadSnapshot(f"library {library!r}: {error}") from None
@@ -86,7 +94,7 @@ def freeze(
                 taxonomy_version=source.version,
                 last_rollback=rolled,
             )
-    return Frozen(snapshot=snapshot, conflicts=rows.conflicting)
+    return Frozen(snapshot=snapshot, conflicts=rows.conflicting, sources=sources)
 
 
 class _LabelledRows:
@@ -99,6 +107,7 @@ class _LabelledRows:
         self._positions = label_positions(library.definition.taxonomy)
         self._drop = conflicts is Conflicts.DROP
         self.conflicting = 0
+        self._kinds = array("b")
 
     def splits(self, splitter: Splitter, near: NearSettings) -> IntArray:
         """(n,), the split of each sample, as a position in `Split`."""
@@ -111,10 +120,22 @@ class _LabelledRows:
                     continue
                 groups.append(stored.duplicate_group)
                 protected.append(UNPROTECTED if stored.protected_split is None else stored.protected_split)
+                kind = next(event.actor_kind for event in stored.events if event.id == current.event)
+                self._kinds.append(SOURCES.index(kind))
                 yield stored.text, stored.pair
 
         found = near_groups(texts(), near).groups
         return splitter.assign(np.frombuffer(groups, np.int64), np.frombuffer(protected, np.int8), found)
+
+    def sources(self, splits: IntArray) -> dict[str, dict[str, int]]:
+        """Split → source → how many labels come from it; `splits`, (n,), are known by then."""
+        kinds = np.frombuffer(self._kinds, np.int8)
+        return {
+            split.value: {
+                source: int(((splits == place) & (kinds == kind)).sum()) for kind, source in enumerate(SOURCES)
+            }
+            for place, split in enumerate(SPLITS)
+        }
 
     def samples(self, splits: IntArray) -> Iterator[Sample]:
         """The samples with their splits, (n,)."""
@@ -133,11 +154,16 @@ class _LabelledRows:
                 yield stored, current
 
 
-def gaps(snapshot: Snapshot) -> list[str]:
-    """What a training on `snapshot` would miss: empty splits, classes that train lacks."""
-    counts = snapshot.counts
+def gaps(frozen: Frozen) -> list[str]:
+    """What a training on the snapshot would miss: empty splits, classes that train lacks, honest test labels."""
+    counts = frozen.snapshot.counts
     found = [f"split {split} is empty" for split in ("train", "dev", "test") if not counts[split]]
     lacking = [label for label, count in counts["labels"]["train"].items() if not count]
     if lacking and counts["train"]:
         found.append(f"train has no sample of {len(lacking)} classes: {preview(lacking)}")
+    found += [
+        f"{machine:,} of {counts[split]:,} {split} labels come from a machine, and figures flatter its like"
+        for split in ("dev", "test")
+        if (machine := frozen.sources[split]["model"])
+    ]
     return found

@@ -52,10 +52,14 @@ class FrozenCounts(SplitCounts):
 
 
 class FrozenShape(TypedDict):
-    """A snapshot that was just frozen. `warnings`: what a training on it would miss."""
+    """A snapshot that was just frozen. sources: split → whose labels (person, import, model) → samples.
+
+    warnings: what a training on it would miss.
+    """
 
     snapshot: str
     counts: FrozenCounts
+    sources: dict[str, dict[str, int]]
     warnings: list[str]
 
 
@@ -132,7 +136,7 @@ def snapshot_details(record: RecordedSnapshot) -> SnapshotDetails:
 def frozen_shape(frozen: Frozen, warnings: list[str]) -> FrozenShape:
     """A snapshot that was just frozen."""
     counts: Any = {**frozen.snapshot.counts, "conflicts": frozen.conflicts}
-    return {"snapshot": frozen.snapshot.hash, "counts": counts, "warnings": warnings}
+    return {"snapshot": frozen.snapshot.hash, "counts": counts, "sources": frozen.sources, "warnings": warnings}
 
 
 def diff_shape(before: Snapshot, after: Snapshot, found: Diff) -> DiffShape:

@@ -154,6 +154,7 @@ def test_people_see_the_splits_and_classes_of_a_snapshot(
     shown = capsys.readouterr().out
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in shown.splitlines()]
     counts = {row[0]: [int(cell) for cell in row[1:]] for row in rows if len(row) == 5}
-    assert {row: sum(splits) for row, (_, *splits) in counts.items()} == {"样本 samples": 2, "好评": 2, "差评": 0}
-    assert {row: total for row, (total, *_) in counts.items()} == {"样本 samples": 2, "好评": 2, "差评": 0}
+    shown_counts = {"样本 samples": 2, "标签出自 labels by 导入 import": 2, "好评": 2, "差评": 0}
+    assert {row: sum(splits) for row, (_, *splits) in counts.items()} == shown_counts
+    assert {row: total for row, (total, *_) in counts.items()} == shown_counts
     assert "conflicting labels: 1" in shown

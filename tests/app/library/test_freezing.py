@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from workshop import Workshop
 
 import model.snapshot
+from app.library.labelling import label_sample
 from app.library.snapshots import Conflicts, gaps
+from app.library.sweeping import apply_sweep
 from app.settings import Settings
 from app.store.database import open_database
+from app.store.sweeps import SweptLabels
+from model.files import read_json
+from model.text import sample_id
 
 Rows = Sequence[tuple[str, str]]
 ROWS: Rows = [(f"第{row}天，{word}，{'很' * (row % 3)}满意", label) for row in range(40) for word, label in
@@ -169,4 +174,30 @@ def test_a_snapshot_names_the_one_before_it_and_never_itself(workshop: Workshop)
 
 def test_gaps_are_told(workshop: Workshop) -> None:
     workshop.load(workshop.write("a.csv", "text,label,part\n很好,好评,train\n很坏,差评,test\n"), split="part")
-    assert gaps(workshop.freeze().snapshot) == ["split dev is empty", "train has no sample of 1 classes: 差评"]
+    assert gaps(workshop.freeze()) == ["split dev is empty", "train has no sample of 1 classes: 差评"]
+
+
+def test_a_snapshot_tells_whose_its_labels_are_and_warns_of_a_test_that_machines_labelled(workshop: Workshop) -> None:
+    workshop.load(
+        workshop.write("a.csv", "text,label,split\n房间大,好评,train\n早餐凉,差评,train\n床很软,好评,test\n"),
+        split="split",
+    )
+    label_sample(workshop.engine, library="default", sample="房间大", is_text=True, labels=["好评"], by="标注员甲")
+    before = workshop.freeze(test=0, dev=0)
+    assert before.sources["train"] == {"person": 1, "import": 1, "model": 0}
+    assert not any("come from a machine" in gap for gap in gaps(before))
+    apply_sweep(
+        workshop.engine,
+        library="default",
+        kind="relabel",
+        actor="linear@1a2b",
+        rows=[SweptLabels(sample_id("床很软"), ("差评",), 0.9)],
+        asked={},
+        outcome={},
+        by="标注员甲",
+        version=1,
+    )
+    after = workshop.freeze(test=0, dev=0)
+    assert after.sources["test"] == {"person": 0, "import": 0, "model": 1}
+    assert "1 of 1 test labels come from a machine, and figures flatter its like" in gaps(after)
+    assert read_json(after.snapshot.path / "manifest.json")["provenance"]["sources"] == after.sources
