@@ -35,6 +35,27 @@ def test_train_evaluate_export_and_classify(snapshot: Snapshot, tiny_bert: Path,
     assert json.loads(classified.stdout)["results"][0]["label"] in ("好评", "差评")
 
 
+def test_train_by_folds_says_what_it_left(
+    snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WENLEI_HOME", str(tmp_path))
+    by_folds = ["train", "--snapshot", str(snapshot.path), "--arch", "linear", "--folds", "2", "--limit", "80"]
+
+    def answer(code: int, *arguments: str) -> tuple[str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == code
+        return capsys.readouterr()
+
+    printed, told = answer(0, *by_folds, "--seed", "3", "--json")
+    result = json.loads(printed)
+    assert result["run"] == str(tmp_path / "runs" / f"linear-{snapshot.hash[:8]}-folds2-seed3")
+    assert result["metrics"]["train"]["n"] == 80
+    assert "fold 2/2" in told
+    assert "折外" in answer(0, *by_folds)[0]
+    assert "train without --folds" in answer(2, "export", result["run"], "--out", str(tmp_path / "bundle"))[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -46,6 +67,8 @@ def test_train_evaluate_export_and_classify(snapshot: Snapshot, tiny_bert: Path,
             ("train", "--snapshot", "{snapshot}", "--arch", "linear", "--epochs", "3"),
             "--epochs has no meaning with --arch",
         ),
+        (("train", "--snapshot", "{snapshot}", "--arch", "linear", "--folds", "1"), "--folds"),
+        (("train", "--snapshot", "{snapshot}", "--arch", "linear", "--folds", "999"), "give at most --folds"),
         (("train", "--snapshot", "{snapshot}", "--pooling", "max"), "--pooling max: choose one of cls, mean, layers"),
         (("train", "--snapshot", "{snapshot}", "--precision", "int3"), "--precision int3: choose one of auto"),
     ],
