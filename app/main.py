@@ -57,11 +57,22 @@ def create_app(
     app.include_router(health.router)
     if keyring:
         # these bring the libraries' tools along, which others spare
-        from app.api import events, imports, libraries, people, samples, snapshots, sweeps, taxonomy, upkeep
+        from app.api import (
+            events,
+            imports,
+            libraries,
+            people,
+            samples,
+            snapshots,
+            suggestions,
+            sweeps,
+            taxonomy,
+            upkeep,
+        )
         from app.api.work import LongWork
 
         app.state.engine, app.state.long_work = keyring.engine, LongWork()
-        for nouns in (libraries, samples, events, taxonomy, imports, snapshots, sweeps, upkeep, people):
+        for nouns in (libraries, samples, events, taxonomy, imports, snapshots, suggestions, sweeps, upkeep, people):
             app.include_router(nouns.router, dependencies=shown)
     else:
         app.include_router(locked.router)

@@ -25,7 +25,7 @@ RULES = (
     Rule("GET", r"/v1/(libraries|samples|taxonomy|snapshots)(/.*)?", Scope.OPERATE),
     Rule("POST", r"/v1/samples/[^/]+/labels", Scope.OPERATE),
     Rule("POST", r"/v1/events/[^/]+/undo", Scope.OPERATE),
-    Rule("POST", r"/v1/libraries/[^/]+/(import|verify)", Scope.OPERATE),
+    Rule("POST", r"/v1/libraries/[^/]+/(import|verify|suggest)", Scope.OPERATE),
     Rule("POST", r"/v1/libraries/[^/]+/sweeps/[^/]+/undo", Scope.OPERATE),
     Rule("POST", r"/v1/snapshots", Scope.OPERATE),
 )

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from app.api import events, imports, libraries, people, samples, snapshots, taxonomy, upkeep
+from app.api import events, imports, libraries, people, samples, snapshots, suggestions, taxonomy, upkeep
 from app.cli import COMMANDS, GROUPS
 from app.errors import STATUSES
 from app.settings import Settings
@@ -28,7 +28,9 @@ def test_every_error_code_is_explained(code: str) -> None:
     assert f"`{code}`" in HTTP
 
 
-@pytest.mark.parametrize("nouns", [events, imports, libraries, people, samples, snapshots, taxonomy, upkeep])
+@pytest.mark.parametrize(
+    "nouns", [events, imports, libraries, people, samples, snapshots, suggestions, taxonomy, upkeep]
+)
 def test_every_route_to_the_library_is_explained(nouns: ModuleType) -> None:
     for route in nouns.router.routes:
         (method,) = route.methods
