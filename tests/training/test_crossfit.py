@@ -1,5 +1,6 @@
 """Training by folds: what is said of a sample comes from models that have not seen it, in one go or in several."""
 
+import gc
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import training.crossfit
 import training.loop
+from model.architectures.bert import BertClassifier
 from model.errors import BadInput, BadRun, BadSnapshot
 from model.predictions import NO_FOLD, Predictions, read_predictions
 from model.run import Run, open_run
@@ -25,7 +27,7 @@ from training.export import export_run
 from training.finetune import BertOptions, BertRecipe
 from training.folds import near_folds
 from training.loop import Options, predict
-from training.recipe import Recipe, train
+from training.recipe import Prepared, Recipe, train
 
 Kill = Callable[[pytest.MonkeyPatch], None]
 LOOP = Options(
@@ -284,3 +286,18 @@ def test_a_start_that_can_not_be_used_leaves_no_run(multi_snapshot: Snapshot, ti
     with pytest.raises(BadInput, match="of the texts' tokens are unknown"):
         train_by_folds(foreign, bert(foreign, tiny_bert), n_folds=2, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_one_bert_at_a_time_is_in_memory(
+    snapshot: Snapshot, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, alive = BertRecipe.prepare, []
+
+    def prepare(recipe: BertRecipe, splits: object) -> Prepared:
+        alive.append(sum(type(each) in (BertClassifier, training.loop.Training) for each in gc.get_objects()))
+        return original(recipe, splits)  # type: ignore[arg-type]
+
+    gc.collect()
+    monkeypatch.setattr(BertRecipe, "prepare", prepare)
+    train_by_folds(snapshot, bert(snapshot, tiny_bert), n_folds=2, out=tmp_path / "run")
+    assert alive[0] == alive[1]  # what other tests have left may live
