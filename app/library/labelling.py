@@ -57,18 +57,32 @@ def label_sample(
         into = get_library(connection, library)
         chosen = check_labels(into.definition, labels)
         sample_id = find_sample(connection, into, sample, is_text=is_text)
-        lock_sample(connection, into.id, sample_id)
-        event = record_word(
-            connection,
-            into.id,
-            sample_id,
-            person=person,
-            taxonomy_version=into.version,
-            labels=chosen,
-            confidence=confidence,
-            note=remark,
-        )
-        return _spoken(connection, into, sample_id, event)
+        return speak(connection, into, sample_id, labels=chosen, person=person, confidence=confidence, note=remark)
+
+
+def speak(
+    connection: sa.Connection,
+    into: Library,
+    sample_id: str,
+    *,
+    labels: Sequence[str],
+    person: str,
+    confidence: float | None = None,
+    note: str | None = None,
+) -> Spoken:
+    """As `label_sample`, in a transaction that shares the library; all that is given was checked."""
+    lock_sample(connection, into.id, sample_id)
+    event = record_word(
+        connection,
+        into.id,
+        sample_id,
+        person=person,
+        taxonomy_version=into.version,
+        labels=labels,
+        confidence=confidence,
+        note=note,
+    )
+    return _spoken(connection, into, sample_id, event)
 
 
 def undo_event(engine: sa.Engine, event: int, *, by: str, note: str | None = None) -> Spoken:
@@ -85,24 +99,35 @@ def undo_event(engine: sa.Engine, event: int, *, by: str, note: str | None = Non
             raise UnknownEvent(f"there is no event {event}; wenlei library history SAMPLE shows those of a sample")
         share_library(connection, place.library)
         into = get_library(connection, place.library)
-        lock_sample(connection, into.id, place.sample_id)
-        said = events_of_sample(connection, into.id, place.sample_id)
-        if any(recorded.event.id == event and recorded.rolled_back for recorded in said.recorded):
-            raise BadInput(f"event {event} was rolled back and does not count; see wenlei library rollback --help")
-        withdrawn = withdrawn_by(said.events)
-        if event in withdrawn:
-            undo = withdrawn[event]
-            raise BadInput(f"event {event} is undone already, by event {undo}; undo event {undo} to bring it back")
-        undo = record_word(
-            connection,
-            into.id,
-            place.sample_id,
-            person=person,
-            taxonomy_version=into.version,
-            note=remark,
-            undoes=event,
-        )
-        return _spoken(connection, into, place.sample_id, undo)
+        return withdraw(connection, into, place.sample_id, event, person=person, note=remark)
+
+
+def withdraw(
+    connection: sa.Connection, into: Library, sample_id: str, event: int, *, person: str, note: str | None = None
+) -> Spoken:
+    """As `undo_event`, in a transaction that shares the library; the name and the note were checked.
+
+    Raises:
+        BadInput: it is undone already, or was rolled back.
+    """
+    lock_sample(connection, into.id, sample_id)
+    said = events_of_sample(connection, into.id, sample_id)
+    if any(recorded.event.id == event and recorded.rolled_back for recorded in said.recorded):
+        raise BadInput(f"event {event} was rolled back and does not count; see wenlei library rollback --help")
+    withdrawn = withdrawn_by(said.events)
+    if event in withdrawn:
+        undo = withdrawn[event]
+        raise BadInput(f"event {event} is undone already, by event {undo}; undo event {undo} to bring it back")
+    undo = record_word(
+        connection,
+        into.id,
+        sample_id,
+        person=person,
+        taxonomy_version=into.version,
+        note=note,
+        undoes=event,
+    )
+    return _spoken(connection, into, sample_id, undo)
 
 
 def check_labels(definition: LibraryDefinition, labels: Sequence[str]) -> list[str]:

@@ -145,14 +145,7 @@ review_items = sa.Table(
     sa.Column("claimed_by", sa.Text),
     sa.Column("lease_until", sa.Text),
     sa.Column("closed_at", sa.Text),
-    sa.Index(
-        "review_items_open",
-        "library_id",
-        "value",
-        "id",
-        sqlite_where=sa.text("state = 'open'"),
-        postgresql_where=sa.text("state = 'open'"),
-    ),
+    sa.Column("last_event", RowNumber, nullable=False),  # the newest label event when it was asked for
     sa.Index(
         "review_items_of_sample",
         "library_id",
@@ -163,21 +156,33 @@ review_items = sa.Table(
     ),
 )
 
-# Append-only: who decided what about an item. Where a class asks for two persons, what the first one says is here
-# alone until a second one agrees; then both become label events.
+# In the order in which they are given out: of all, and of those with one reason.
+for _name, _first in (("review_items_open", ("library_id",)), ("review_items_by_reason", ("library_id", "reason"))):
+    sa.Index(
+        _name,
+        *(review_items.c[column] for column in _first),
+        review_items.c.value.desc(),
+        review_items.c.id,
+        sqlite_where=sa.text("state = 'open'"),
+        postgresql_where=sa.text("state = 'open'"),
+    )
+
+# Append-only: who decided what about an item; the newest word of a person counts. Where a class asks for two persons,
+# what the first one says is here alone until a second one agrees; then both become label events.
 review_decisions = sa.Table(
     "review_decisions",
     metadata,
     sa.Column("id", RowNumber, primary_key=True),
     sa.Column("item_id", sa.ForeignKey("review_items.id"), nullable=False),
     sa.Column("person", sa.Text, nullable=False),
-    sa.Column("action", sa.String(8), nullable=False),  # accept, change, skip
+    sa.Column("action", sa.String(8), nullable=False),  # accept, change, skip; agreed: a word became an event; undo
     sa.Column("labels", sa.Text),
     sa.Column("taxonomy_version", sa.Integer, nullable=False),
     sa.Column("event_id", RowNumber),  # the label event that was written with it
     sa.Column("at", sa.Text, nullable=False),
     sa.Column("note", sa.Text),
-    sa.Index("review_decisions_of_item", "item_id", "person"),
+    sa.Index("review_decisions_of_item", "item_id", "person", "id"),
+    sa.Index("review_decisions_by_time", "at"),
 )
 
 snapshots = sa.Table(

@@ -52,15 +52,17 @@ def upgrade() -> None:
         sa.Column("claimed_by", sa.Text),
         sa.Column("lease_until", sa.Text),
         sa.Column("closed_at", sa.Text),
+        sa.Column("last_event", ROW_NUMBER, nullable=False),
     )
     is_open = sa.text("state = 'open'")
-    op.create_index(
-        "review_items_open",
-        "review_items",
-        ["library_id", "value", "id"],
-        sqlite_where=is_open,
-        postgresql_where=is_open,
-    )
+    for name, first in (("review_items_open", ["library_id"]), ("review_items_by_reason", ["library_id", "reason"])):
+        op.create_index(
+            name,
+            "review_items",
+            [*first, sa.text("value DESC"), "id"],
+            sqlite_where=is_open,
+            postgresql_where=is_open,
+        )
     op.create_index(
         "review_items_of_sample",
         "review_items",
@@ -81,7 +83,8 @@ def upgrade() -> None:
         sa.Column("at", sa.Text, nullable=False),
         sa.Column("note", sa.Text),
     )
-    op.create_index("review_decisions_of_item", "review_decisions", ["item_id", "person"])
+    op.create_index("review_decisions_of_item", "review_decisions", ["item_id", "person", "id"])
+    op.create_index("review_decisions_by_time", "review_decisions", ["at"])
     for statement in _APPEND_ONLY[op.get_bind().dialect.name]:
         op.execute(statement)
 
