@@ -12,7 +12,7 @@ from model.text import Normaliser, Width
 from model.types import IntArray, Text
 
 CODE_POINTS = 0x110000
-CountMatrix = NDArray[np.uint16]
+CharacterCounts = NDArray[np.uint16]
 
 
 class Script(IntEnum):
@@ -100,7 +100,7 @@ class Measures:
     """
 
     lengths: IntArray
-    scripts: CountMatrix
+    scripts: CharacterCounts
     surprisal: NDArray[np.float32]
     tokens: IntArray | None = None
 
@@ -113,7 +113,7 @@ class Measures:
         return np.asarray(2 + spaces_and_all + -(-latin // 4) + -(-digits // 2))
 
 
-def scripts_of(texts: Sequence[str]) -> CountMatrix:
+def scripts_of(texts: Sequence[str]) -> CharacterCounts:
     """(n, len(Script)), how many characters of each script the texts have."""
     kinds = len(Script)
     points = code_points("".join(texts))

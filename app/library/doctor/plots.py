@@ -1,0 +1,64 @@
+"""Figures as `Finding.figures["plots"]` holds them, and words about shares."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from app.library.doctor.findings import Severity
+
+EXAMPLES = 10  # of a finding
+BINS = 24
+TAIL = 99.0  # percentile: what is beyond the axis stands in the last bar
+
+
+def bars(title: str, title_en: str, values: Iterable[tuple[str, float]], *, unit: str = "") -> dict[str, Any]:
+    """A bar for each name."""
+    return {"title": title, "title_en": title_en, "bars": [[name, value] for name, value in values], "unit": unit}
+
+
+def histogram(
+    title: str,
+    title_en: str,
+    values: Any,
+    *,
+    x: str,
+    mark: float | None = None,
+    mark_name: str = "",
+    whole: bool = True,
+) -> dict[str, Any]:
+    """How often values (n,) occur. The axis ends at the percentile `TAIL`, or beyond the mark; whole: at numbers."""
+    if not len(values):
+        return {**bars(title, title_en, []), "x": x}
+    lowest = 0.0 if whole else float(np.floor(np.min(values)))
+    top = max(float(np.percentile(values, TAIL)) * 1.1, 1.1 * (mark or 0.0), lowest + 1)
+    step = max((min(top, float(np.max(values))) - lowest) / BINS, 1.1 * ((mark or 0.0) - lowest) / BINS, 1e-3)
+    step = max(1.0, float(np.ceil(step))) if whole else step
+    edges = lowest + step * np.arange(BINS + 1)
+    counts, _ = np.histogram(np.minimum(values, edges[-1]), bins=edges)
+    return {
+        "title": title,
+        "title_en": title_en,
+        "histogram": {"edges": [round(float(edge), 3) for edge in edges], "counts": counts.tolist()},
+        "x": x,
+        "mark": mark,
+        "mark_name": mark_name,
+    }
+
+
+def graded(share: float, *, notable: float, serious: float) -> Severity:
+    """How much a share, 0 to 1, matters; one of 0 does not."""
+    if share >= serious:
+        return Severity.SERIOUS
+    return Severity.NOTABLE if share >= notable else Severity.FINE
+
+
+def percent(part: float, whole: float) -> str:
+    """`part` of `whole` as people read it."""
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.0f}%" if share >= 10 or share == 0 else f"{share:.1f}%" if share >= 0.1 else f"{share:.2g}%"
+
+
+def named(names: Sequence[str], limit: int = 5) -> str:
+    """The first few names."""
+    return "、".join(names[:limit]) + ("…" if len(names) > limit else "")
