@@ -181,17 +181,16 @@ def count_decisions(connection: sa.Connection, library_id: int, *, since: str) -
 
 
 def item_of(row: Any) -> ReviewItem:
-    """The item that a row of `_items` holds."""
+    """The item that a row of its columns and its library's name holds."""
     values = row._asdict()
     return ReviewItem(**values | {"details": json.loads(values["details"])})
 
 
-_COLUMNS = [each.name for each in fields(ReviewItem) if each.name != "library"]
+ITEM_COLUMNS = [review_items.c[each.name] for each in fields(ReviewItem) if each.name != "library"]
 
 
 def _items() -> sa.Select[Any]:
-    columns = [review_items.c[name] for name in _COLUMNS]
-    return sa.select(*columns, libraries.c.name.label("library")).join(
+    return sa.select(*ITEM_COLUMNS, libraries.c.name.label("library")).join(
         libraries, libraries.c.id == review_items.c.library_id
     )
 

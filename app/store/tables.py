@@ -146,6 +146,7 @@ review_items = sa.Table(
     sa.Column("lease_until", sa.Text),
     sa.Column("closed_at", sa.Text),
     sa.Column("last_event", RowNumber, nullable=False),  # the newest label event when it was asked for
+    sa.Column("passed", sa.Text),  # who has decided or skipped it, each between line ends; see `app.store.review_items`
     sa.Index(
         "review_items_of_sample",
         "library_id",
@@ -181,7 +182,7 @@ review_decisions = sa.Table(
     sa.Column("event_id", RowNumber),  # the label event that was written with it
     sa.Column("at", sa.Text, nullable=False),
     sa.Column("note", sa.Text),
-    sa.Index("review_decisions_of_item", "item_id", "person", "id"),
+    sa.Index("review_decisions_of_item", "item_id", "person"),
     sa.Index("review_decisions_by_time", "at"),
 )
 

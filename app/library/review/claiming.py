@@ -1,5 +1,6 @@
 """Claim review items: each is with one person at a time, for as long as the lease lasts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -8,11 +9,12 @@ import sqlalchemy as sa
 from app.library.labelling import person_name
 from app.library.review.viewing import Review, iso, view_reviews
 from app.store.database import connect, writing
-from app.store.libraries import get_library
+from app.store.libraries import Library, get_library
 from app.store.review_items import (
     SETTLED,
     SKIP,
     UNDO,
+    Decision,
     close,
     hold,
     let_go,
@@ -48,10 +50,10 @@ def claim_next(
     while True:  # each settled item in a transaction of its own, so that no one else waits for all of them
         with connect(engine) as connection, writing(connection):
             source = get_library(connection, library)
-            number = next_item(connection, source.id, person=person, at=iso(now), reason=reason)
-            if number is None:
+            found = next_item(connection, source, person=person, at=iso(now), reason=reason)
+            if found is None:
                 return None
-            review = _claim(connection, number, person=person, until=until, at=iso(now))
+            review = _claim(connection, source, found, person=person, until=until, at=iso(now))
         if not review.settled:
             return review
 
@@ -69,8 +71,9 @@ def claim_item(
     with connect(engine) as connection, writing(connection):
         found = open_item(connection, item)
         check_free(found, person, at=at)
-        check_undecided(connection, item, person)
-        review = _claim(connection, item, person=person, until=until, at=at)
+        check_undecided(newest_decisions(connection, item), item, person)
+        source = get_library(connection, found.library)
+        review = _claim(connection, source, found, person=person, until=until, at=at)
     if review.settled:
         raise UnknownReview(
             f"review item {item} is settled: a person has labelled sample {found.sample_id} since it was asked for; "
@@ -87,9 +90,10 @@ def release_item(engine: sa.Engine, item: int, *, by: str, now: datetime | None 
     """
     person = person_name(by)
     with connect(engine) as connection, writing(connection):
-        check_free(open_item(connection, item), person, at=iso(now))
-        let_go(connection, item)
-        return open_item(connection, item)
+        found = open_item(connection, item)
+        check_free(found, person, at=iso(now))
+        let_go(connection, item, reason=found.reason)
+    return replace(found, claimed_by=None, lease_until=None)
 
 
 def open_item(connection: sa.Connection, item: int) -> ReviewItem:
@@ -122,13 +126,13 @@ def check_free(item: ReviewItem, person: str, *, at: str) -> None:
         )
 
 
-def check_undecided(connection: sa.Connection, item: int, person: str) -> None:
-    """The person has not decided the item, or has taken that back.
+def check_undecided(decisions: Mapping[str, Decision], item: int, person: str) -> None:
+    """The person has not decided the item, or has taken that back. decisions: each person's newest.
 
     Raises:
         BadInput: they have.
     """
-    newest = newest_decisions(connection, item).get(person)
+    newest = decisions.get(person)
     if newest is not None and newest.action not in (SKIP, UNDO):
         raise BadInput(
             f"{person} has decided review item {item} already, and now another person has to; to take it back: "
@@ -136,14 +140,15 @@ def check_undecided(connection: sa.Connection, item: int, person: str) -> None:
         )
 
 
-def _claim(connection: sa.Connection, number: int, *, person: str, until: str, at: str) -> Review:
+def _claim(
+    connection: sa.Connection, library: Library, item: ReviewItem, *, person: str, until: str, at: str
+) -> Review:
     """Hold the item, which is locked, or close it if it is settled."""
-    item = open_item(connection, number)
-    review = view_reviews(connection, get_library(connection, item.library), [item])[0]
+    review = view_reviews(connection, library, [item])[0]
     if review.settled:
-        close(connection, number, SETTLED, at=at)
+        close(connection, item.id, SETTLED, at=at)
         return review
-    hold(connection, number, person=person, until=until)
+    hold(connection, item.id, person=person, until=until)
     return replace(review, item=replace(item, claimed_by=person, lease_until=until))
 
 

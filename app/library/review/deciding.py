@@ -1,12 +1,12 @@
 """Decide review items: each decision is on record with its person, and becomes a label event when enough agree."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import sqlalchemy as sa
 
-from app.library.labelling import check_labels, person_name, remark_text, speak, withdraw
+from app.library.labelling import Spoken, check_labels, person_name, remark_text, speak, withdraw
 from app.library.labels import CurrentLabels, withdrawn_by
 from app.library.review.claiming import check_free, check_undecided, open_item
 from app.library.review.queueing import Reason
@@ -133,21 +133,31 @@ def _decide(
     with connect(engine) as connection, writing(connection):
         into = _share(connection, item)
         found = open_item(connection, item)
-        check_undecided(connection, item, person)
+        decisions = newest_decisions(connection, item)
+        check_undecided(decisions, item, person)
         check_held(found, person, at=at)
         lock_sample(connection, into.id, found.sample_id)
-        review = view_reviews(connection, into, [found])[0]
+        translate = load_translation(connection, into.id)
+        review = view_reviews(connection, into, [found], translation=translate)[0]
+        others = {
+            each: translate(each.labels or "[]", each.taxonomy_version)
+            for name, each in decisions.items()
+            if name != person and each.action not in (SKIP, UNDO)
+        }
         chosen = None if action == SKIP else _chosen(into, review, labels)
         word = _Word(into, review, person, action, chosen, remark, at)
-        event, waits = (None, False) if chosen is None else _settle(connection, word, chosen)
-        word.record(connection, event)
-        if chosen is None or waits:
-            differs = waits and any(decision.person != person for decision in _others(connection, word))
-            let_go(connection, item, reason=Reason.CONFLICT if differs else None)
-        else:
+        spoken = None if chosen is None else _settle(connection, word, chosen, others)
+        word.record(connection, spoken.event if spoken else None)
+        freed = replace(found, claimed_by=None, lease_until=None)
+        if spoken is not None:
             close(connection, item, DONE, at=at)
-        review = view_reviews(connection, into, [_item(connection, item)])[0]
-    return Decided(review.item, action, chosen, event, waits, review.current)
+            return Decided(
+                replace(freed, state=DONE, closed_at=at), action, chosen, spoken.event, False, spoken.current
+            )
+        waits = chosen is not None
+        reason = Reason.CONFLICT if waits and others else found.reason
+        let_go(connection, item, reason=reason)
+    return Decided(replace(freed, reason=reason), action, chosen, None, waits, review.current)
 
 
 def check_held(item: ReviewItem, person: str, *, at: str) -> None:
@@ -175,6 +185,11 @@ class _Word:
     note: str | None
     at: str
 
+    def speak(self, connection: sa.Connection, chosen: tuple[str, ...]) -> Spoken:
+        """Write it as a label event."""
+        sample = self.review.item.sample_id
+        return speak(connection, self.into, sample, labels=chosen, person=self.person, note=self.note)
+
     def record(self, connection: sa.Connection, event: int | None) -> None:
         """Append it to the decisions of the item."""
         record_decision(
@@ -190,45 +205,24 @@ class _Word:
         )
 
 
-def _settle(connection: sa.Connection, word: _Word, chosen: tuple[str, ...]) -> tuple[int | None, bool]:
-    """The event of the decision, or none as it waits for another person who decides the same.
+def _settle(
+    connection: sa.Connection, word: _Word, chosen: tuple[str, ...], others: Mapping[Decision, tuple[str, ...]]
+) -> Spoken | None:
+    """The label event of the decision, or none as it waits for another person who decides the same.
 
-    Where two persons agree, the word of the one before becomes an event, too, each with its own person.
+    Where two persons agree, the word of the one before becomes an event, too, each with its own person. others: what
+    other persons have decided and not taken back, in the terms of today.
     """
     into, review = word.into, word.review
-    translate = load_translation(connection, into.id)
-    others = {
-        decision: translate(decision.labels or "[]", decision.taxonomy_version)
-        for decision in _others(connection, word)
-    }
     agreeing = [decision for decision, labels in others.items() if labels == chosen]
     stakes = (chosen, review.proposed or (), review.labels, *others.values())
     if 1 + len(agreeing) < persons_needed(into.definition, *stakes):
-        return None, True
+        return None
     for decision in agreeing:
         if decision.event_id is None:
-            spoken = speak(
-                connection, into, review.item.sample_id, labels=chosen, person=decision.person, note=decision.note
-            )
-            record_decision(
-                connection,
-                review.item.id,
-                person=decision.person,
-                action=AGREED,
-                labels=canonical_json(chosen).decode(),
-                version=into.version,
-                event=spoken.event,
-                at=word.at,
-                note=decision.note,
-            )
-    spoken = speak(connection, into, review.item.sample_id, labels=chosen, person=word.person, note=word.note)
-    return spoken.event, False
-
-
-def _others(connection: sa.Connection, word: _Word) -> list[Decision]:
-    """What others have decided about the item and not taken back."""
-    newest = newest_decisions(connection, word.review.item.id)
-    return [each for person, each in newest.items() if person != word.person and each.action not in (SKIP, UNDO)]
+            before = replace(word, person=decision.person, action=AGREED, note=decision.note)
+            before.record(connection, before.speak(connection, chosen).event)
+    return word.speak(connection, chosen)
 
 
 def _chosen(into: Library, review: Review, labels: Sequence[str] | None) -> tuple[str, ...]:

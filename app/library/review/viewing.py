@@ -35,9 +35,11 @@ class Review:
         return self.current.labels if self.current else ()
 
 
-def view_reviews(connection: sa.Connection, library: Library, items: Sequence[ReviewItem]) -> list[Review]:
-    """Some items of the library as people see them, in the order given."""
-    translate = load_translation(connection, library.id)
+def view_reviews(
+    connection: sa.Connection, library: Library, items: Sequence[ReviewItem], *, translation: Translation | None = None
+) -> list[Review]:
+    """Some items of the library as people see them, in the order given. translation: that of the library, if known."""
+    translate = translation or load_translation(connection, library.id)
     ids = [item.sample_id for item in items]
     found = events_of_samples(connection, library.id, ids, translate=translate)
     samples = {sample.id: sample for sample in found}

@@ -53,6 +53,7 @@ def upgrade() -> None:
         sa.Column("lease_until", sa.Text),
         sa.Column("closed_at", sa.Text),
         sa.Column("last_event", ROW_NUMBER, nullable=False),
+        sa.Column("passed", sa.Text),
     )
     is_open = sa.text("state = 'open'")
     for name, first in (("review_items_open", ["library_id"]), ("review_items_by_reason", ["library_id", "reason"])):
@@ -83,7 +84,7 @@ def upgrade() -> None:
         sa.Column("at", sa.Text, nullable=False),
         sa.Column("note", sa.Text),
     )
-    op.create_index("review_decisions_of_item", "review_decisions", ["item_id", "person", "id"])
+    op.create_index("review_decisions_of_item", "review_decisions", ["item_id", "person"])
     op.create_index("review_decisions_by_time", "review_decisions", ["at"])
     for statement in _APPEND_ONLY[op.get_bind().dialect.name]:
         op.execute(statement)
