@@ -126,7 +126,7 @@ def fit_temperature(logits: FloatArray, gold: BoolArray, activation: Activation)
         return float(log_temperature**2 - likelihood)
 
     low, high = np.log(TEMPERATURES)
-    return float(np.exp(_golden_section(loss, low, high)))
+    return float(np.exp(golden_section(loss, low, high)))
 
 
 def fit_thresholds(scores: FloatArray, gold: BoolArray, labels: Sequence[str]) -> dict[str, float]:
@@ -260,7 +260,7 @@ def _macro_f1(hits: CountArray, chosen: CountArray, support: CountArray) -> Coun
     return _ratio(_f1(hits, chosen, support).sum(axis=-1), occurring)
 
 
-def _golden_section(loss: Callable[[float], float], low: float, high: float, *, tolerance: float = 1e-4) -> float:
+def golden_section(loss: Callable[[float], float], low: float, high: float, *, tolerance: float = 1e-4) -> float:
     """Where `loss`, which has one valley between `low` and `high`, is least."""
     golden = (np.sqrt(5) - 1) / 2
     left, right = high - golden * (high - low), low + golden * (high - low)
