@@ -24,6 +24,7 @@ STEPS = 100  # coverages of the pool that are tried: 1 %, 2 %, … 100 %
 FIRST_START = 3.0
 LAST_START = 0.7  # of the calibration samples
 FEWEST_START = 1.1  # times the fewest samples that could pass, where there are few
+LARGER_ERRORS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)  # that are offered instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +94,6 @@ class Chosen:
             return None
         return clopper_pearson(self.best.errors, self.best.calibration, self.bound.delta)
 
-    @property
-    def supported(self) -> float | None:
-        """About how large the greatest error would have to be for the first tests to pass; None without samples."""
-        starts = [test for test in self.tests if test.start and test.calibration]
-        level = self.bound.delta / max(1, len(starts))
-        return min((clopper_pearson(test.errors, test.calibration, level) for test in starts), default=None)
-
 
 def choose_threshold(calibration: Confidences, wrong: BoolArray, pool: Confidences, bound: Bound) -> Chosen:
     """The lowest threshold on the confidence that the calibration samples support.
@@ -141,6 +135,20 @@ def choose_threshold(calibration: Confidences, wrong: BoolArray, pool: Confidenc
         level = level if passed else 0.0
     best = max((test for test in tests if test.passed), key=lambda test: test.accepted, default=None)
     return Chosen(bound, n, needed, tuple(tests), best)
+
+
+def supported_error(calibration: Confidences, wrong: BoolArray, pool: Confidences, bound: Bound) -> float | None:
+    """The smallest of `LARGER_ERRORS` above the bound's with which something could be accepted, None with none of them.
+
+    calibration, wrong, pool: as `choose_threshold`. It is a hint: whoever takes an error because the data support it
+    has chosen by the data, and the guarantee is then a little less sure than it says.
+    """
+    for max_error in LARGER_ERRORS:
+        larger = Bound(max_error, bound.confidence)
+        able = max_error > bound.max_error and fewest_samples(larger) <= len(calibration)
+        if able and choose_threshold(calibration, wrong, pool, larger).best:
+            return max_error
+    return None
 
 
 def p_value(errors: int, calibration: int, accepted: int, max_error: float) -> float:
@@ -219,7 +227,8 @@ def confidences(scores: FloatArray, chosen: BoolArray, *, multiple: bool) -> Con
     has to put the texts in an order.
     """
     if not multiple:
-        return scores.max(axis=1).astype(np.float64)
+        best: Confidences = scores.max(axis=1).astype(np.float64)
+        return best
     wide = scores.astype(np.float64)
     with np.errstate(divide="ignore"):  # a score of just 0 or 1, the other way round
         sure: Confidences = np.exp(np.log(np.where(chosen, wide, 1 - wide)).sum(axis=1))

@@ -8,7 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from app.cli import (
+    library_doctor,
     library_duplicates,
+    library_gate,
     library_import,
     library_labels,
     library_list,
@@ -107,7 +109,7 @@ app.command("samples")(library_samples.list_samples)
 app.command("reindex")(library_snapshots.reindex)
 app.command("rollback", epilog=library_rollback.ROLLBACK_EXAMPLES)(library_rollback.rollback)
 app.command("sweeps", epilog=library_sweeps.SWEEPS_EXAMPLES)(library_sweeps.sweeps)
-app.command("label")(library_labels.label)
+app.command("label", epilog=library_gate.LABEL_EXAMPLES)(library_labels.label)
 app.command("history")(library_labels.show_history)
 app.command("blame")(library_labels.blame)
 app.command("undo")(library_labels.undo)
@@ -115,3 +117,4 @@ app.command("conflicts")(library_labels.conflicts)
 app.command("agreement")(library_labels.agreement)
 app.command("duplicates")(library_duplicates.duplicates)
 app.command("suggest", epilog=library_suggest.SUGGEST_EXAMPLES)(library_suggest.suggest_samples)
+app.command("doctor", epilog=library_doctor.DOCTOR_EXAMPLES)(library_doctor.doctor)

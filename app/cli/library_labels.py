@@ -1,10 +1,12 @@
 """The commands of `wenlei library` about labels: who says what of a sample, who disagrees, and how to take it back."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from app.cli.library_gate import Asked, label_pool
 from app.library.agreement import measure_agreement
 from app.library.disputes import list_disputes
 from app.library.history import History, history
@@ -22,6 +24,8 @@ from app.settings import load_settings
 from app.store.database import open_database
 from app.store.events import RecordedEvent
 from model.console import JsonFlag, emit
+from model.errors import BadInput
+from model.types import Split
 
 LibraryName = Annotated[str, typer.Option(help="样本库名称 | name of the library")]
 SampleName = Annotated[
@@ -30,19 +34,78 @@ SampleName = Annotated[
 IsText = Annotated[bool, typer.Option("--text", help="SAMPLE 是文本本身 | SAMPLE is the text itself")]
 Person = Annotated[str, typer.Option(help="标注人：wenlei 用户 | who says so: a user, see wenlei user create")]
 Note = Annotated[str | None, typer.Option(help="备注 | a note")]
+POOL = "让模型给未标注的样本打标签 | to let a model label what nobody has labelled"
 
 
 def label(
-    sample: SampleName,
-    labels: Annotated[list[str], typer.Argument(metavar="LABEL...", help="标签；层级标签写完整路径 | the labels")],
     by: Person,
-    confidence: Annotated[float | None, typer.Option(help="把握，0 到 1 | how sure, 0 to 1")] = None,
+    sample: Annotated[
+        str | None, typer.Argument(help="样本编号或其开头；加 --text 则为文本 | id of the sample, or its beginning")
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Argument(metavar="[LABEL]...", help="标签；层级标签写完整路径 | the labels")
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(help="把握，0 到 1；与 --bundle 同用时为保证的把握，默认 0.95 | how sure; of the guarantee: 0.95"),
+    ] = None,
     note: Note = None,
     is_text: IsText = False,
+    bundle: Annotated[
+        Path | None, typer.Option(rich_help_panel=POOL, help="模型包目录 | folder of the bundle that labels")
+    ] = None,
+    max_error: Annotated[
+        float | None,
+        typer.Option(
+            rich_help_panel=POOL, help="验收的标签最多错多少，如 0.02 | share that may be wrong, such as 0.02"
+        ),
+    ] = None,
+    per_class: Annotated[
+        bool,
+        typer.Option("--per-class", rich_help_panel=POOL, help="每一类都保证 | for each class, and not only in all"),
+    ] = False,
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=POOL, help="校准用的快照，默认训练所用的 | snapshot to calibrate on; the training's"
+        ),
+    ] = None,
+    split: Annotated[
+        Split | None, typer.Option(rich_help_panel=POOL, help="校准用的划分，默认 test | its split, by default test")
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=POOL, help="精度（fp32、int8），默认最小的 | precision, by default the smallest"),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", rich_help_panel=POOL, help="只试算，不写入 | look only, write nothing")
+    ] = False,
+    no_review: Annotated[
+        bool, typer.Option("--no-review", rich_help_panel=POOL, help="其余不送复核 | don't queue the rest for review")
+    ] = False,
     library: LibraryName = "default",
     as_json: JsonFlag = False,
 ) -> None:
-    """给样本打标签；人的标签优先于导入的标签 | label a sample; a person's word counts more than imports."""
+    """给样本打标签，人的标签优先；或让模型给其余的打标签，保证错误率 | label a sample, or let a model do so."""
+    of_pool = {
+        "--max-error": max_error is not None,
+        "--per-class": per_class,
+        "--calibration": calibration is not None,
+        "--split": split is not None,
+        "--precision": precision is not None,
+        "--dry-run": dry_run,
+        "--no-review": no_review,
+    }
+    if bundle is not None:
+        if sample is not None or is_text:
+            raise BadInput("a sample and --bundle are both given; --bundle labels all that nobody has labelled")
+        asked = Asked(library, by, per_class, calibration, split, precision, note, dry_run, not no_review)
+        label_pool(bundle, max_error, confidence, asked, as_json=as_json)
+        return
+    if given := [option for option, is_given in of_pool.items() if is_given]:
+        raise BadInput(f"{', '.join(given)}: only for labelling by a model; name one with --bundle")
+    if sample is None or not labels:
+        raise BadInput("give a sample and its labels, or --bundle and --max-error to let a model label the rest")
     with open_database(load_settings()) as engine:
         spoken = label_sample(
             engine,

@@ -19,6 +19,7 @@ from model.selective import (
     hypergeometric_tail,
     p_value,
     samples_for,
+    supported_error,
 )
 
 RUNS = 300
@@ -114,10 +115,12 @@ def test_where_nothing_passes_it_says_what_the_data_would_support() -> None:
     chosen = choose_threshold(sure, random.random(500) < 0.1, random.random(500), Bound(0.02))
     assert chosen.best is None
     assert chosen.upper is None
-    assert chosen.supported is not None
-    assert 0.1 < chosen.supported < 0.25
-    nothing = choose_threshold(np.empty(0), np.empty(0, bool), random.random(5), Bound(0.02))
-    assert (nothing.best, nothing.supported) == (None, None)
+    wrong = np.arange(500) % 10 == 0
+    assert supported_error(sure, wrong, sure, Bound(0.02)) == 0.2
+    assert choose_threshold(sure, wrong, sure, Bound(0.2)).best is not None
+    assert choose_threshold(sure, wrong, sure, Bound(0.15)).best is None
+    assert choose_threshold(np.empty(0), np.empty(0, bool), random.random(5), Bound(0.02)).best is None
+    assert supported_error(np.empty(0), np.empty(0, bool), random.random(5), Bound(0.02)) is None
 
 
 RISKS: dict[str, tuple[float, Callable[[np.ndarray], np.ndarray]]] = {
