@@ -9,10 +9,9 @@ from app.api.deps import Asker, Database
 from app.api.work import Work
 from app.library.selecting import Strategy
 from app.library.shapes.suggestions import SuggestionsShape, suggestions_shape
-from app.library.suggesting import Plan, queue_suggestions, suggest
+from app.library.suggesting import MOST, Plan, queue_suggestions, suggest
 from app.serving.registry import Registry
 
-MAX_COUNT = 1_000
 MAX_AMONG = 20_000  # that one request may have judged: a minute's work for a small model
 
 router = APIRouter(prefix="/v1/libraries", tags=["suggestions"], responses=PROBLEMS)
@@ -21,7 +20,7 @@ router = APIRouter(prefix="/v1/libraries", tags=["suggestions"], responses=PROBL
 class Suggest(Body):
     """How many, and how they are chosen."""
 
-    count: int = Field(ge=1, le=MAX_COUNT, description="推荐几条 | how many")
+    count: int = Field(ge=1, le=MOST, description="推荐几条 | how many")
     model: str | None = Field(
         default=None, max_length=200, description="所用模型的名称，须在服务中 | a model served here"
     )

@@ -20,7 +20,7 @@ from model.metrics import predicted_matrix
 from model.runtime.base import Classifier
 from model.types import FloatArray, IntArray, LabelScore, Text
 
-MOST = 10_000  # suggestions at a time: nobody labels more before the next model is there
+MOST = 1_000  # suggestions at a time: past that, a new model knows better, and the time to spread them out is squared
 SHOWN_LABELS = 3
 UNKNOWN_WORTH = 0.5  # of a look at a sample that no model has judged
 OnSamples = Callable[[int], None]
@@ -41,7 +41,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= MOST:
-            raise BadInput(f"--count {self.count}: give a number from 1 to {MOST:,}")
+            raise BadInput(
+                f"--count {self.count}: give a number from 1 to {MOST:,}; label these, train on them, and ask again"
+            )
         if self.among is not None and self.among < 1:
             raise BadInput(f"--among {self.among}: give a number of samples, 1 or more")
 

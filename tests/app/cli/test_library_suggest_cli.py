@@ -72,7 +72,7 @@ def test_suggestions_as_lines(hotel: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 REFUSED = [
-    (("--count", "0"), "--count 0: give a number from 1 to 10,000"),
+    (("--count", "0"), "--count 0: give a number from 1 to 1,000"),
     (("--count", "2", "--strategy", "margin"), "strategy margin asks a model"),
     (("--count", "2", "--among", "0"), "--among 0: give a number of samples, 1 or more"),
     (("--count", "2", "--to-review"), "--to-review and --by go together"),
