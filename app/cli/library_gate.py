@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app.cli.agreeing import examples, line
-from app.library.gate.running import Plan, apply, prepare, weigh
+from app.library.gate.running import NOTE_CHARS, Plan, apply, prepare, weigh
 from app.library.scoring import pool_size
 from app.library.shapes.gate import GateShape, as_outcome, gate_report, gate_shape
 from app.people.accounts import check_person
@@ -22,7 +22,7 @@ from model.types import Split
 
 SHOWN_RULES = 40
 CONFIDENCE = 0.95
-NOTE_CHARS = 1000  # that a sweep's note may have
+
 
 LABEL_EXAMPLES = examples(
     ("标注一个样本 | label a sample", "wenlei library label 9f8a07dd 差评 --by 标注员甲"),

@@ -12,6 +12,7 @@ from app.library.gate.calibrating import Calibration, load_calibration
 from app.library.gate.comparing import Drift, compare
 from app.library.gate.deciding import Decision, decide
 from app.library.gate.predicting import Predicted, Predictor
+from app.library.labelling import MAX_NOTE_CHARS
 from app.library.review.queueing import Reason, queue_reviews
 from app.library.scoring import library_for, only_of_pool, pool_samples
 from app.library.sweeping import apply_sweep
@@ -25,6 +26,7 @@ from model.runtime.base import Classifier
 from model.selective import Bound
 from model.types import Split
 
+NOTE_CHARS = MAX_NOTE_CHARS
 ITEMS_AT_ONCE = 20_000  # that are queued for review in one transaction
 OnSamples = Callable[[int], None]
 

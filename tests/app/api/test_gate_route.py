@@ -1,0 +1,85 @@
+"""POST /v1/libraries/{name}/label over a real socket, on both databases, with a model that is served."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.main import create_app
+from app.people.accounts import create_key, create_user
+from app.people.keyring import Keyring
+from app.settings import Settings
+from app.store.people import Scope
+from model.types import Task, Taxonomy
+from tests.app.api.servers import serving
+from tests.app.library.workshop import Workshop
+from tests.bundles import tiny_bundle
+from tests.gating import keyword_bundle, made_up
+
+PATH = "/v1/libraries/hotel/label"
+WORDS = {"好评": "好", "差评": "差"}
+ASKED = {"model": "words", "max_error": 0.05}
+
+
+@pytest.fixture
+def operator(workshop: Workshop, settings: Settings, tmp_path: Path) -> Iterator[httpx.Client]:
+    """A client that operates a server with two models, of which one was trained on a snapshot of the library."""
+    rows = [(*row, "train") for row in made_up(20, WORDS, seed=1)] + [
+        (*row, "test") for row in made_up(300, WORDS, seed=3)
+    ]
+    sheet = io.StringIO()
+    csv.writer(sheet).writerows([("text", "label", "split"), *rows])
+    workshop.load(workshop.write("a.csv", sheet.getvalue()), library="hotel", split="split")
+    frozen = workshop.freeze("hotel").snapshot
+    pool = "\n".join(text for text, _ in made_up(100, WORDS, seed=4))
+    workshop.load(workshop.write("pool.csv", f"text\n{pool}\n"), library="hotel", label=None)
+    bundles = (
+        keyword_bundle(tmp_path / "words", taxonomy=frozen.taxonomy, words=WORDS, snapshot=frozen.hash),
+        tiny_bundle(tmp_path / "tiny", taxonomy=frozen.taxonomy),
+        tiny_bundle(tmp_path / "foreign", name="foreign", taxonomy=Taxonomy(Task.SINGLE, ("好评", "中评"))),
+    )
+    served = settings.model_copy(update={"bundles": tuple(bundle.path for bundle in bundles)})
+    create_user(workshop.engine, "operator", Scope.ADMIN, actor="root")
+    key = create_key(workshop.engine, user="operator", scope=Scope.OPERATE, actor="root")
+    with serving(create_app(served, keyring=Keyring(workshop.engine))) as server:
+        server.client.headers["Authorization"] = f"Bearer {key.secret.text}"
+        yield server.client
+
+
+def test_a_served_model_labels_the_rest_and_it_is_taken_back(operator: httpx.Client) -> None:
+    looked = operator.post(PATH, json=ASKED | {"dry_run": True}).json()
+    assert (looked["dry_run"], looked["sweep"], looked["pool"]) == (True, None, 100)
+    assert operator.get("/v1/libraries/hotel/sweeps").json()["sweeps"] == []
+    done = operator.post(PATH, json=ASKED).json()
+    assert done["rules"] == looked["rules"]
+    assert done["accepted"] > 50
+    assert done["queued"] == 100 - done["accepted"]
+    (sweep,) = operator.get("/v1/libraries/hotel/sweeps").json()["sweeps"]
+    assert (sweep["kind"], sweep["by"]) == ("gate", "operator")
+    undone = operator.post(f"/v1/libraries/hotel/sweeps/{done['sweep']}/undo", json={}).json()
+    assert undone["changed"] == done["accepted"]
+
+
+REFUSED: list[tuple[dict[str, object], int, str, str]] = [
+    ({"model": "words"}, 422, "bad_input", "max_error"),
+    (ASKED | {"max_error": 0}, 422, "bad_input", "max_error"),
+    (ASKED | {"max_eror": 0.1}, 422, "bad_input", "max_eror"),
+    (ASKED | {"split": "train"}, 422, "bad_input", "the model was trained on it"),
+    (ASKED | {"calibration": "../snapshots"}, 422, "bad_input", "calibration"),
+    (ASKED | {"calibration": "ffff"}, 422, "bad_snapshot", "no snapshot on record begins with ffff"),
+    (ASKED | {"model": "other"}, 404, "unknown_model", "only words, tiny, foreign"),
+    (ASKED | {"model": "tiny"}, 422, "bad_input", "nobody can tell which samples the model has seen"),
+    (ASKED | {"model": "foreign"}, 503, "bad_bundle", "another taxonomy than library 'hotel'"),
+]
+
+
+def test_what_can_not_be_asked_for_is_refused(operator: httpx.Client) -> None:
+    for body, status, code, message in REFUSED:
+        answer = operator.post(PATH, json=body)
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (status, code), error
+        assert message in error["message"]
+    assert operator.get("/v1/libraries/hotel/sweeps").json()["sweeps"] == []
