@@ -62,6 +62,7 @@ def create_app(
             imports,
             libraries,
             people,
+            reviews,
             samples,
             snapshots,
             suggestions,
@@ -72,7 +73,19 @@ def create_app(
         from app.api.work import LongWork
 
         app.state.engine, app.state.long_work = keyring.engine, LongWork()
-        for nouns in (libraries, samples, events, taxonomy, imports, snapshots, suggestions, sweeps, upkeep, people):
+        for nouns in (
+            libraries,
+            samples,
+            reviews,
+            events,
+            taxonomy,
+            imports,
+            snapshots,
+            suggestions,
+            sweeps,
+            upkeep,
+            people,
+        ):
             app.include_router(nouns.router, dependencies=shown)
     else:
         app.include_router(locked.router)

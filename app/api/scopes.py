@@ -22,9 +22,10 @@ class Rule(NamedTuple):
 RULES = (
     Rule("POST", r"/v1/classify", Scope.CLASSIFY),
     Rule("GET", r"/metrics", Scope.OPERATE),
-    Rule("GET", r"/v1/(libraries|samples|taxonomy|snapshots)(/.*)?", Scope.OPERATE),
+    Rule("GET", r"/v1/(libraries|samples|reviews|taxonomy|snapshots)(/.*)?", Scope.OPERATE),
     Rule("POST", r"/v1/samples/[^/]+/labels", Scope.OPERATE),
     Rule("POST", r"/v1/events/[^/]+/undo", Scope.OPERATE),
+    Rule("POST", r"/v1/reviews(/.*)?", Scope.OPERATE),
     Rule("POST", r"/v1/libraries/[^/]+/(import|verify|suggest)", Scope.OPERATE),
     Rule("POST", r"/v1/libraries/[^/]+/sweeps/[^/]+/undo", Scope.OPERATE),
     Rule("POST", r"/v1/snapshots", Scope.OPERATE),
