@@ -58,7 +58,9 @@ def create_app(
     if keyring:
         # these bring the libraries' tools along, which others spare
         from app.api import (
+            doctor,
             events,
+            gate,
             imports,
             libraries,
             people,
@@ -73,7 +75,7 @@ def create_app(
         from app.api.work import LongWork
 
         app.state.engine, app.state.long_work = keyring.engine, LongWork()
-        for nouns in (
+        nouns = (
             libraries,
             samples,
             reviews,
@@ -81,12 +83,15 @@ def create_app(
             taxonomy,
             imports,
             snapshots,
+            doctor,
             suggestions,
+            gate,
             sweeps,
             upkeep,
             people,
-        ):
-            app.include_router(nouns.router, dependencies=shown)
+        )
+        for noun in nouns:
+            app.include_router(noun.router, dependencies=shown)
     else:
         app.include_router(locked.router)
     app.add_exception_handler(WenleiError, on_wenlei_error)

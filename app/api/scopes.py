@@ -26,7 +26,7 @@ RULES = (
     Rule("POST", r"/v1/samples/[^/]+/labels", Scope.OPERATE),
     Rule("POST", r"/v1/events/[^/]+/undo", Scope.OPERATE),
     Rule("POST", r"/v1/reviews(/.*)?", Scope.OPERATE),
-    Rule("POST", r"/v1/libraries/[^/]+/(import|verify|suggest)", Scope.OPERATE),
+    Rule("POST", r"/v1/libraries/[^/]+/(import|verify|suggest|doctor|label)", Scope.OPERATE),
     Rule("POST", r"/v1/libraries/[^/]+/sweeps/[^/]+/undo", Scope.OPERATE),
     Rule("POST", r"/v1/snapshots", Scope.OPERATE),
 )

@@ -6,7 +6,19 @@ from types import ModuleType
 
 import pytest
 
-from app.api import events, imports, libraries, people, reviews, samples, snapshots, suggestions, taxonomy, upkeep
+from app.api import (
+    doctor,
+    events,
+    imports,
+    libraries,
+    people,
+    reviews,
+    samples,
+    snapshots,
+    suggestions,
+    taxonomy,
+    upkeep,
+)
 from app.cli import COMMANDS, GROUPS
 from app.errors import STATUSES
 from app.settings import Settings
@@ -29,7 +41,7 @@ def test_every_error_code_is_explained(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "nouns", [events, imports, libraries, people, reviews, samples, snapshots, suggestions, taxonomy, upkeep]
+    "nouns", [doctor, events, imports, libraries, people, reviews, samples, snapshots, suggestions, taxonomy, upkeep]
 )
 def test_every_route_to_the_library_is_explained(nouns: ModuleType) -> None:
     for route in nouns.router.routes:

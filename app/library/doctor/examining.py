@@ -12,10 +12,12 @@ from app.library.doctor.census import UNLABELLED, Census, CountTokens, take_cens
 from app.library.doctor.classes import examine_balance, examine_sparse_classes
 from app.library.doctor.disagreement import examine_conflicts
 from app.library.doctor.findings import Finding
+from app.library.doctor.judging import Judged, read_judged
 from app.library.doctor.leakage import examine_leakage
 from app.library.doctor.lengths import Limit, examine_lengths
 from app.library.doctor.measures import Measures
 from app.library.doctor.outliers import examine_outliers
+from app.library.doctor.predicted import predicted_findings
 from app.library.doctor.repetition import examine_duplicates
 from app.library.doctor.scripts import examine_scripts
 from app.library.recorded import find_record, open_recorded
@@ -23,11 +25,12 @@ from app.library.splits import SPLITS, UNPROTECTED
 from app.store.database import connect, reading
 from app.store.integrity import count_samples
 from app.store.libraries import get_library
+from app.store.snapshots import recorded_snapshots
 from app.store.texts import SampleText, texts_of
 from model.bundle import open_bundle
 from model.errors import BadInput, BadSnapshot
 from model.near import NearSettings
-from model.run import now
+from model.run import now, open_run
 from model.snapshot import Snapshot
 from model.text import MAX_TEXT_CHARS
 from model.tokenization import load_tokenizer
@@ -42,7 +45,7 @@ class Questions:
     """How to examine a library.
 
     max_length: tokens that a model reads; bundle: one that says how many, and counts them exactly. snapshot: its hash,
-    or the beginning, whose splits are looked at too.
+    or the beginning, whose splits are looked at too. run: a training by folds, whose predictions judge the labels.
 
     Raises:
         BadInput: the length can't be one, or the similarity.
@@ -52,6 +55,7 @@ class Questions:
     max_length: int = MAX_LENGTH
     bundle: Path | None = None
     snapshot: str | None = None
+    run: Path | None = None
 
     def __post_init__(self) -> None:
         NearSettings(self.near)
@@ -64,7 +68,8 @@ class Examination:
     """What was found in a library, at a time.
 
     samples, labelled, by_person: how many there are, how many of them with labels, how many with a person's.
-    version: of the taxonomy. texts: of the findings' examples.
+    version: of the taxonomy. max_length: what the bundle says, if there was one. snapshot: its hash. judged: by which
+    predictions the labels were judged, if by any. texts: of the findings' examples.
     """
 
     library: str
@@ -74,7 +79,10 @@ class Examination:
     labelled: int
     by_person: int
     questions: Questions
+    max_length: int
     snapshot: str | None
+    census: Census
+    judged: Judged | None
     findings: tuple[Finding, ...]
     texts: dict[str, SampleText]
 
@@ -82,12 +90,17 @@ class Examination:
 def examine(
     engine: sa.Engine, *, library: str, questions: Questions, on_samples: Callable[[int], None] = lambda _: None
 ) -> Examination:
-    """Look at everything that needs no training. `on_samples` hears of samples that were read, each twice.
+    """Look at everything; at the labels by predictions, where there is a run.
+
+    `on_samples` hears of samples that were read, each twice.
 
     Raises:
         UnknownLibrary: there is no such library. BadInput: it is empty, or the bundle's model cuts no text.
         BadSnapshot: there is no such snapshot, it is of another library, or not what it was. BadBundle: as open_bundle.
+        BadRun: as `read_judged`.
     """
+    if questions.run is not None:
+        open_run(questions.run)  # rather now than after minutes
     ensure_catalogue(engine, library)
     limit, count_tokens = _limit(questions)
     snapshot = _snapshot(engine, library, questions.snapshot)
@@ -98,7 +111,11 @@ def examine(
         census, measures = take_census(
             connection, source, NearSettings(questions.near), on_samples, count_tokens=count_tokens
         )
-        findings = tuple(_findings(census, measures, limit, snapshot))
+        judged = None
+        if questions.run is not None:
+            known = {record.hash for record in recorded_snapshots(connection, library)}
+            judged = read_judged(questions.run, census, known)
+        findings = tuple(_findings(census, measures, limit, snapshot, judged))
         shown = dict.fromkeys(example.sample_id for finding in findings for example in finding.examples)
         texts = texts_of(connection, source.id, list(shown))
     return Examination(
@@ -109,13 +126,18 @@ def examine(
         labelled=int(np.count_nonzero(census.codes != UNLABELLED)),
         by_person=int(np.count_nonzero(census.by_person)),
         questions=questions,
+        max_length=limit.tokens,
         snapshot=snapshot.hash if snapshot else None,
+        census=census,
+        judged=judged,
         findings=findings,
         texts=texts,
     )
 
 
-def _findings(census: Census, measures: Measures, limit: Limit, snapshot: Snapshot | None) -> Iterator[Finding]:
+def _findings(
+    census: Census, measures: Measures, limit: Limit, snapshot: Snapshot | None, judged: Judged | None
+) -> Iterator[Finding]:
     yield examine_duplicates(census)
     if snapshot is None:
         yield examine_leakage(census)
@@ -127,6 +149,8 @@ def _findings(census: Census, measures: Measures, limit: Limit, snapshot: Snapsh
     yield examine_lengths(census, measures, limit)
     yield examine_scripts(census, measures)
     yield examine_outliers(census, measures)
+    if judged is not None:
+        yield from predicted_findings(census, judged.run, judged.predictions)
 
 
 def _limit(questions: Questions) -> tuple[Limit, CountTokens | None]:
