@@ -127,6 +127,8 @@ def _show(console: Console, done: GateShape) -> None:
     for name, found in done["drift"].items():
         line(console, f"  {name}: 差异 difference {found['size']:.3f}  p {found['p_value']:.4f}")
     line(console, f"验收 accepted {done['accepted']:,} / {done['pool']:,} ({done['coverage']:.1%})")
+    if done["before"]:
+        line(console, f"此前验收 accepted before {done['before']:,}")
     if done["queued"] is not None:
         line(console, f"送复核 in review {done['queued']:,}")
     if done["dry_run"]:

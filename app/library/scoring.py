@@ -13,7 +13,7 @@ from app.store.catalogue import LABELLERS
 from app.store.database import connect, reading
 from app.store.events import events_of_samples
 from app.store.libraries import Library, get_library
-from app.store.pool import Unlabelled, count_unlabelled, unlabelled_after
+from app.store.pool import Unlabelled, count_unlabelled, swept_after, unlabelled_after
 from app.store.samples import LabelEvent
 from app.store.texts import SampleText
 from model.errors import BadBundle, BadInput, BadText
@@ -57,6 +57,24 @@ def pool_samples(engine: sa.Engine, library: str) -> Iterator[SampleText]:
     while some := _some_unlabelled(engine, library, after):
         after = some[-1].sample.id
         yield from (each.sample for each in some if not each.spoken_of)
+
+
+def swept_samples(engine: sa.Engine, library: str, kind: str) -> Iterator[SampleText]:
+    """The samples whose labels come from sweeps of `kind`, sorted by id, in flat memory.
+
+    Raises:
+        UnknownLibrary: there is no such library.
+    """
+    ensure_catalogue(engine, library)
+    after = ""
+    while True:
+        with connect(engine) as connection, reading(connection):
+            found = get_library(connection, library)
+            some = swept_after(connection, found.id, kind, after, limit=SAMPLES_AT_ONCE)
+        if not some:
+            return
+        after = some[-1].id
+        yield from some
 
 
 def score_pool(

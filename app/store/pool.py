@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from app.store.catalogue import LABELLERS
-from app.store.tables import catalogue, label_events, samples
+from app.store.tables import catalogue, label_events, samples, sweeps
 from app.store.texts import SampleText
 
 
@@ -41,6 +41,23 @@ def unlabelled_after(connection: sa.Connection, library_id: int, after: str, *, 
     return [
         Unlabelled(SampleText(row.id, row.text, row.pair), bool(row.spoken_of)) for row in connection.execute(query)
     ]
+
+
+def swept_after(
+    connection: sa.Connection, library_id: int, kind: str, after: str, *, limit: int
+) -> Sequence[SampleText]:
+    """The first samples whose current label comes from a sweep of `kind` and whose ids sort after `after`, sorted."""
+    same = (samples.c.library_id == catalogue.c.library_id) & (samples.c.id == catalogue.c.sample_id)
+    query = (
+        sa.select(samples.c.id, samples.c.text, samples.c.pair)
+        .join(catalogue, same)
+        .join(label_events, label_events.c.id == catalogue.c.event)
+        .join(sweeps, sweeps.c.id == label_events.c.sweep_id)
+        .where(catalogue.c.library_id == library_id, sweeps.c.kind == kind, catalogue.c.sample_id > after)
+        .order_by(catalogue.c.sample_id)
+        .limit(limit)
+    )
+    return [SampleText(row.id, row.text, row.pair) for row in connection.execute(query)]
 
 
 def _without_label(library_id: int) -> tuple[sa.ColumnElement[bool], ...]:

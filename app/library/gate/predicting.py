@@ -27,6 +27,17 @@ class Predicted(NamedTuple):
     lengths: IntArray
 
 
+def together(one: Predicted, other: Predicted) -> Predicted:
+    """The samples of both, those of `one` first."""
+    return Predicted(
+        one.ids + other.ids,
+        np.concatenate([one.sets, other.sets]),
+        np.concatenate([one.sure, other.sure]),
+        np.concatenate([one.able, other.able]),
+        np.concatenate([one.lengths, other.lengths]),
+    )
+
+
 class Predictor:
     """Predicts sets of labels and numbers them. `sets`: the sets so far, each sorted."""
 

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from app.library.gate.calibrating import Calibration, load_calibration
 from app.library.gate.comparing import Drift, compare
 from app.library.gate.deciding import Decision, decide
-from app.library.gate.predicting import Predicted, Predictor
+from app.library.gate.predicting import Predicted, Predictor, together
 from app.library.labelling import MAX_NOTE_CHARS
 from app.library.review.queueing import Reason, queue_reviews
-from app.library.scoring import library_for, only_of_pool, pool_samples
+from app.library.scoring import library_for, only_of_pool, pool_samples, swept_samples
 from app.library.sweeping import apply_sweep
 from app.store.database import connect, reading
 from app.store.libraries import get_library
@@ -26,6 +26,7 @@ from model.runtime.base import Classifier
 from model.selective import Bound
 from model.types import Split
 
+KIND = "gate"  # of its sweeps
 NOTE_CHARS = MAX_NOTE_CHARS
 ITEMS_AT_ONCE = 20_000  # that are queued for review in one transaction
 OnSamples = Callable[[int], None]
@@ -53,7 +54,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A pool that was weighed, and nothing written. wrong: (n,), which calibration samples the model has wrong."""
+    """A pool that was weighed, and nothing written.
+
+    wrong: (n,), which calibration samples the model has wrong. before: labels that the gate gave in earlier runs, which
+    the bound is made to hold for, too.
+    """
 
     library: str
     version: int
@@ -63,6 +68,7 @@ class Weighed:
     predicted: Predicted
     wrong: BoolArray
     pool: Predicted
+    before: int
     sets: list[tuple[str, ...]]
     decision: Decision
     drift: Drift
@@ -134,6 +140,8 @@ def weigh(
         [predictor.sets[number] != gold for number, gold in zip(predicted.sets, calibration.gold, strict=True)]
     )
     pool = predictor.predict(pool_samples(engine, prepared.library), on_texts=on_scored)
+    before = predictor.predict(swept_samples(engine, prepared.library, KIND))
+    both = together(pool, before)
     return Weighed(
         library=prepared.library,
         version=prepared.version,
@@ -143,9 +151,12 @@ def weigh(
         predicted=predicted,
         wrong=wrong,
         pool=pool,
+        before=len(before.ids),
         sets=predictor.sets,
-        decision=decide(predicted, wrong, pool, plan.bound, sets=predictor.sets, per_class=plan.per_class),
-        drift=compare(predicted, pool),
+        decision=decide(
+            predicted, wrong, both, plan.bound, sets=predictor.sets, per_class=plan.per_class, new=len(pool.ids)
+        ),
+        drift=compare(predicted, both),
     )
 
 
@@ -175,7 +186,7 @@ def apply(
         swept = apply_sweep(
             engine,
             library=weighed.library,
-            kind="gate",
+            kind=KIND,
             actor=weighed.model,
             rows=rows,
             asked=_asked(weighed),

@@ -64,7 +64,10 @@ class DifferenceShape(TypedDict):
 
 
 class GateReport(TypedDict):
-    """What was found. accepted, coverage: how many of the pool, and which share. warnings: read them."""
+    """What was found. accepted, coverage: how many of the pool, and which share. warnings: read them.
+
+    before: labels that the gate gave in earlier runs and that stand; the guarantee is for these and the new ones.
+    """
 
     library: str
     model: str
@@ -75,6 +78,7 @@ class GateReport(TypedDict):
     per_class: bool
     calibration: CalibrationShape
     pool: int
+    before: int
     accepted: int
     coverage: float
     rules: list[RuleShape]
@@ -117,6 +121,7 @@ def gate_report(weighed: Weighed) -> GateReport:
             - calibration.known,
         },
         "pool": len(weighed.pool.ids),
+        "before": weighed.before,
         "accepted": accepted,
         "coverage": round(accepted / len(weighed.pool.ids), 6),
         "rules": [_rule(rule) for rule in weighed.decision.rules[:MOST_RULES]],
@@ -147,9 +152,14 @@ def guarantee(weighed: Weighed) -> str:
     error, sure = f"{bound.max_error:.4g}", f"{bound.confidence:.4g}"
     where = f"{calibration.split} {calibration.snapshot.hash[:8]}, n={len(calibration.samples):,}"
     each, of_each = ("每一类中", " of each class") if weighed.plan.per_class else ("", "")
+    earlier, of_earlier = (
+        (f"（连同此前的 {weighed.before:,} 条）", f", with the {weighed.before:,} of before,")
+        if weighed.before
+        else ("", "")
+    )
     return (
-        f"有 {sure} 的把握：验收的标签{each}错误率不超过 {error}（校准 {where}） | with confidence {sure}, at most "
-        f"{error} of the accepted labels{of_each} are wrong (calibrated on {where})"
+        f"有 {sure} 的把握：验收的标签{earlier}{each}错误率不超过 {error}（校准 {where}） | with confidence {sure}, at "
+        f"most {error} of the accepted labels{of_each}{of_earlier} are wrong (calibrated on {where})"
     )
 
 

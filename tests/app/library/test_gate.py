@@ -153,12 +153,22 @@ def test_weighing_alone_writes_nothing_and_the_same_again_gives_the_same(gate: G
     assert gate.queue() == {}
 
 
-def test_a_second_run_goes_on_with_what_is_left(gate: Gate) -> None:
+def test_a_second_run_makes_the_bound_hold_for_both_and_is_not_fooled_by_what_the_first_left(gate: Gate) -> None:
     classifier = gate.freeze()
-    gate.apply(gate.weigh(classifier))
+    first = gate.weigh(classifier)
+    done = gate.apply(first)
     again = gate.weigh(classifier)
     assert set(again.pool.ids) == {sample_id(text) for text in gate.left()}
-    assert gate.apply(again).queued == len(again.pool.ids) - int(again.decision.accepted.sum())
+    assert again.before == done.accepted
+    assert gate_report(again)["warnings"] == []  # with what was accepted before, it is the same pool
+    assert not again.decision.accepted.any()
+    (rule,) = again.decision.rules
+    assert rule.chosen.best == first.decision.rules[0].chosen.best
+    repeated = gate.apply(again)
+    assert (repeated.sweep, repeated.queued) == (None, len(again.pool.ids))
+    looser = gate.weigh(classifier, max_error=0.3)
+    assert looser.decision.accepted.any()
+    assert f"with the {done.accepted} of before" in gate_report(looser)["guarantee"]
 
 
 def test_too_few_samples_accept_nothing_and_say_how_many_it_takes(gate: Gate) -> None:
