@@ -66,7 +66,7 @@ class LinearRecipe:
         tokenizer = fit_tokenizer(splits[Split.TRAIN], self.options, n_labels=len(self.taxonomy))
         datasets = {split: encode(samples, tokenizer, self.taxonomy) for split, samples in splits.items()}
 
-        def train(_: Path) -> Trained:  # it is over before a checkpoint would be worth it
+        def learn(_: Path) -> Trained:  # it is over before a checkpoint would be worth it
             features = feature_matrix(datasets[Split.TRAIN], len(tokenizer.vocabulary))
             classifier, strength = self._fit(features, datasets)
 
@@ -76,7 +76,7 @@ class LinearRecipe:
 
             return Trained(classifier=classifier, cost={"C": strength}, save=save)
 
-        return Prepared(tokenizer=tokenizer, datasets=datasets, train=train)
+        return Prepared(tokenizer=tokenizer, datasets=datasets, train=learn)
 
     def settled(self, cost: Mapping[str, Any]) -> "LinearRecipe":
         """The recipe with the C that was found best."""

@@ -92,7 +92,7 @@ class BertRecipe:
         if self.options.freeze:
             classifier.freeze_encoder()
 
-        def train(checkpoint: Path) -> Trained:
+        def learn(checkpoint: Path) -> Trained:
             progress = Training(
                 classifier=classifier,
                 train_set=train_set,
@@ -110,7 +110,7 @@ class BertRecipe:
                 if (self.start.folder / name).exists():
                     shutil.copyfile(self.start.folder / name, folder / name)
 
-        return Prepared(tokenizer=tokenizer, datasets=datasets, train=train)
+        return Prepared(tokenizer=tokenizer, datasets=datasets, train=learn)
 
     def settled(self, cost: Mapping[str, Any]) -> "BertRecipe":  # noqa: ARG002  nothing of it is chosen on dev
         """The same: every training stops where it is best on dev."""
