@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from app.store.catalogue import LABELLERS
-from app.store.tables import catalogue, label_events, samples, sweeps
+from app.store.tables import catalogue, label_events, samples, sources, sweeps
 from app.store.texts import SampleText
 
 
@@ -58,6 +58,13 @@ def swept_after(
         .limit(limit)
     )
     return [SampleText(row.id, row.text, row.pair) for row in connection.execute(query)]
+
+
+def sources_of(connection: sa.Connection, library_id: int, ids: Sequence[str]) -> dict[str, str]:
+    """The name of the file that each of these samples came from; at most some ten thousand of them."""
+    query = sa.select(samples.c.id, sources.c.name).join(sources, sources.c.id == samples.c.source_id)
+    rows = connection.execute(query.where(samples.c.library_id == library_id, samples.c.id.in_(ids)))
+    return {row.id: row.name for row in rows}
 
 
 def _without_label(library_id: int) -> tuple[sa.ColumnElement[bool], ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.library.gate.calibrating import Calibration, load_calibration
-from app.library.gate.comparing import Drift, compare
+from app.library.gate.comparing import Compared, compare
 from app.library.gate.deciding import Decision, decide
 from app.library.gate.predicting import Predicted, Predictor, together
 from app.library.labelling import MAX_NOTE_CHARS
@@ -71,7 +71,7 @@ class Weighed:
     before: int
     sets: list[tuple[str, ...]]
     decision: Decision
-    drift: Drift
+    compared: Compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def weigh(
         decision=decide(
             predicted, wrong, both, plan.bound, sets=predictor.sets, per_class=plan.per_class, new=len(pool.ids)
         ),
-        drift=compare(predicted, both),
+        compared=compare(engine, prepared.library, predicted, both),
     )
 
 

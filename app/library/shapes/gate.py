@@ -125,7 +125,7 @@ def gate_report(weighed: Weighed) -> GateReport:
         "accepted": accepted,
         "coverage": round(accepted / len(weighed.pool.ids), 6),
         "rules": [_rule(rule) for rule in weighed.decision.rules[:MOST_RULES]],
-        "drift": {name: _difference(found) for name, found in weighed.drift._asdict().items()},
+        "drift": {name: _difference(found) for name, found in weighed.compared.whole._asdict().items()},
         "warnings": warnings(weighed),
     }
 
@@ -167,12 +167,13 @@ def warnings(weighed: Weighed) -> list[str]:
     """What puts the guarantee into doubt."""
     calibration = weighed.calibration
     told = []
-    if found := weighed.drift.found:
+    for source, found in weighed.compared.warnings.items():
         chinese, english = zip(*(RESPECTS[name].split(" | ") for name in found), strict=True)
+        part, of_part = ("池", "the pool") if source is None else (f"{source} 的文本", f"what came from {source}")
         told.append(
-            f"池与校准样本不同（{'、'.join(chinese)}），保证可能不成立：先标注一些池中的文本作校准 | the pool differs "
-            f"from the calibration samples in {', '.join(english)}, so the guarantee may not hold: label some of the "
-            "pool and calibrate on that"
+            f"{part}与校准样本不同（{'、'.join(chinese)}），保证可能不成立：先标注一些作校准 | {of_part} differs from "
+            f"the calibration samples in {', '.join(english)}, so the guarantee may not hold: label some of it, drawn by "
+            "lot, and calibrate on that"
         )
     if calibration.split is Split.DEV:
         told.append(

@@ -44,8 +44,8 @@ class Gate:
         path = self.workshop.write(f"{split}.csv", sheet.getvalue())
         self.workshop.load(path, split="split", task=self.taxonomy.task, **options)
 
-    def pool(self, texts: Iterable[str]) -> None:
-        self.workshop.load(self.workshop.write("pool.csv", "text\n" + "\n".join(texts) + "\n"), label=None)
+    def pool(self, texts: Iterable[str], name: str = "pool.csv") -> None:
+        self.workshop.load(self.workshop.write(name, "text\n" + "\n".join(texts) + "\n"), label=None)
 
     def freeze(self) -> OnnxClassifier:
         frozen = self.workshop.freeze().snapshot
@@ -315,11 +315,22 @@ def test_dev_is_taken_with_a_caveat(gate: Gate) -> None:
 def test_a_pool_of_the_same_kind_is_quiet_and_one_of_another_is_told(gate: Gate) -> None:
     classifier = gate.freeze()
     assert gate_report(gate.weigh(classifier))["warnings"] == []
-    gate.pool(f"{text}{text[:6]}又来上一年" for text, _ in made_up(300, WORDS, seed=9, unsure=0.9))
+    gate.pool((f"{text}{text[:6]}又来上一年" for text, _ in made_up(300, WORDS, seed=9, unsure=0.9)), "foreign.csv")
+    told = gate_report(gate.weigh(classifier))["warnings"]
+    assert [("foreign.csv" in each, "the pool" in each) for each in told] == [(False, True), (True, False)]
+    for each in told:
+        assert "the guarantee may not hold" in each
+        assert "the length of the texts" in each
+        assert "how sure the model is" in each
+
+
+def test_a_few_texts_of_another_kind_are_told_by_their_file_although_the_pool_hides_them(gate: Gate) -> None:
+    gate.pool((text for text, _ in made_up(800, WORDS, seed=11)), "more.csv")
+    classifier = gate.freeze()
+    gate.apply(gate.weigh(classifier))
+    gate.pool((f"又来上一年{text}" for text, _ in made_up(40, WORDS, seed=9)), "foreign.csv")
     (told,) = gate_report(gate.weigh(classifier))["warnings"]
-    assert "the guarantee may not hold" in told
-    assert "the length of the texts" in told
-    assert "how sure the model is" in told
+    assert "what came from foreign.csv differs" in told
 
 
 def test_an_empty_pool_and_a_model_of_other_labels_are_refused(gate: Gate) -> None:
