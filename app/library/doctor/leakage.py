@@ -38,10 +38,11 @@ def examine_leakage(census: Census, snapshot: str | None = None, splits: IntArra
     if frozen:
         told = _told(frozen)
         texts.append((f"快照 {snapshot}：{told[0]}", f"snapshot {snapshot}: {told[1]}"))
+    shown = frozen if frozen and frozen.groups else imported
     names = {(Split.TEST, Split.TRAIN): "test ~ train", (Split.DEV, Split.TRAIN): "dev ~ train"}
     plotted = [
         (names.get((Split(each["of"]), Split(each["in"])), "test ~ dev"), round(100 * each["share"], 2))
-        for each in (frozen or imported).figures
+        for each in shown.figures
     ]
     groups = sum(each.groups for each in found)
     return Finding(
@@ -57,7 +58,7 @@ def examine_leakage(census: Census, snapshot: str | None = None, splits: IntArra
             if groups
             else [],
         },
-        examples=tuple((frozen.examples if frozen and frozen.groups else imported.examples)[:EXAMPLES]),
+        examples=tuple(shown.examples[:EXAMPLES]),
         commands=(
             (f"wenlei library snapshot --library {census.name}", f"wenlei library duplicates --library {census.name}")
             if groups

@@ -40,7 +40,7 @@ def histogram(
         "title": title,
         "title_en": title_en,
         "histogram": {"edges": [round(float(edge), 3) for edge in edges], "counts": counts.tolist()},
-        "x": x,
+        "x": f"{x}（末柱含更大者 the last bar holds all beyond）" if np.max(values) > edges[-1] else x,
         "mark": mark,
         "mark_name": mark_name,
     }

@@ -45,7 +45,7 @@ def _examples(census: Census, groups: IntArray, sizes: IntArray) -> tuple[Exampl
     found = []
     for number, group in enumerate(groups.tolist(), start=1):
         for row in np.flatnonzero(census.near.groups == group)[:MEMBERS_SHOWN].tolist():
-            why = f"第 {number} 组，{sizes[group]:,} 条 | group {number} of {sizes[group]:,}"
+            why = f"第 {number} 组，共 {sizes[group]:,} 条 | group {number}, {sizes[group]:,} in all"
             found.append(Example(census.ids[row], census.labels(row), why=why))
     return tuple(found)
 

@@ -5,12 +5,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.cli import main
+from model.metrics import gold_matrix
+from model.predictions import SplitPredictions, write_predictions
+from model.run import start_run
+from model.snapshot import open_snapshot
+from model.types import Split
 
 Call = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
+WHATS = ("房间", "早餐", "前台", "电梯", "泳池", "停车场", "走廊", "空调", "毛巾", "窗户")
+HOWS = ("让人很满意", "真该好好修一修", "比照片里漂亮", "离得太远了", "天天有人打扫", "吵得睡不着", "价钱公道", "漏水")
 ROWS = """text,label
 房间打扫得很干净床也很舒服,好评
 房间打扫得很干净床也很舒服呢,差评
@@ -85,3 +93,49 @@ def test_findings_are_queued_once(hotel: Path, call: Call) -> None:
 def test_what_cannot_be_done_is_refused(hotel: Path, refusal: Refusal, arguments: tuple[str, ...], told: str) -> None:
     assert told in refusal("doctor", *arguments)
     assert not (hotel / "reports").exists()
+
+
+@pytest.fixture
+def judged(home: Path, call: Call) -> Path:
+    """A run by folds that is sure of every label but that of one sample, which it would give the other one."""
+    texts = [f"{what}{how}{number}" for what in WHATS for number, how in enumerate(HOWS)]
+    lines = [f"{text},{('好评', '差评')[number % 2]}" for number, text in enumerate(texts)]
+    Path("b.csv").write_text("\n".join(["text,label", *lines]) + "\n", encoding="utf-8")
+    call("import", "b.csv", "--text", "text", "--label", "label")
+    frozen = open_snapshot(Path(call("snapshot", "--test", "0", "--dev", "0")["path"]))
+    samples = list(frozen.samples())
+    scores = gold_matrix([sample.labels for sample in samples], frozen.taxonomy) * 0.96 + 0.02
+    scores[0] = 1 - scores[0]
+    run = start_run(
+        home / "runs" / "folds",
+        arch="linear",
+        config={"folds": 2},
+        seed=0,
+        snapshot=frozen.hash,
+        snapshot_path=frozen.path,
+        taxonomy=frozen.taxonomy,
+    )
+    folds = np.arange(len(samples), dtype=np.int64) % 2
+    write_predictions(run.path, {Split.TRAIN: SplitPredictions(samples, scores.astype(np.float32), folds)})
+    return run.finish().path
+
+
+def test_predictions_by_folds_tell_of_wrong_labels_and_clean_them(judged: Path, call: Call) -> None:
+    answer = call("doctor", "--run", str(judged), "--to-review", "label_errors")
+    kinds = [finding["kind"] for finding in answer["findings"]]
+    assert kinds[8:] == ["label_errors", "off_taxonomy", "ambiguous_classes", "hard_samples"]
+    assert answer["run"]["predictions"] == answer["samples"] == 80
+    assert answer["findings"][8]["count"] == 1
+    assert answer["queued"]["added"] == 1
+    cleaning = ("doctor", "--run", str(judged), "--apply", "drop", "--min-confidence", "0.5")
+    foreseen = call(*cleaning, "--dry-run")["applied"]
+    assert (foreseen["found"], foreseen["changed"], foreseen["sweep"]) == (1, 1, None)
+    done = call(*cleaning)["applied"]
+    assert (done["changed"], done["kept"], done["sweep"]) == (1, 0, 1)
+    again = call("doctor", "--run", str(judged))
+    assert (again["labelled"], again["run"]["relabelled"], again["findings"][8]["count"]) == (79, 1, 0)
+
+
+def test_a_run_of_another_library_is_refused(judged: Path, call: Call, refusal: Refusal) -> None:
+    call("import", "b.csv", "--text", "text", "--label", "label", "--library", "other")
+    assert "was not frozen from library 'other'" in refusal("doctor", "--library", "other", "--run", str(judged))
