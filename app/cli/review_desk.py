@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -27,9 +28,9 @@ from model.errors import BadInput, ItemTaken, UnknownReview
 SHOWN_CLASSES = 20  # more are found by typing a piece of the name
 MOST_OFFERED = 100
 KEYS = (
-    "回车或 a 接受，编号、名称、编码或别名改标签，s 跳过，u 撤回上一条，q 结束，? 全部类别；=a 指名为 a 的类别 | "
+    "回车或 a 接受，编号、名称、编码或别名改标签，s 跳过，u 撤回上一条，q 结束，? 全部类别；=a 指名为 a 的类别",
     "Enter or a accepts, a number, name, code or alias changes, s skips, u takes the last one back, q quits, ? shows "
-    "all classes; =a is the class named a"
+    "all classes; =a is the class named a",
 )
 _PARTS = re.compile(r"[\s+、,，;；]+")
 
@@ -63,7 +64,8 @@ def work_through(desk: Desk) -> dict[str, object]:
         UnknownLibrary: there is no such library.
     """
     left = list_reviews(desk.engine, library=desk.library, reason=desk.reason, limit=1).total
-    desk.say(KEYS)
+    for keys in KEYS:
+        desk.say(keys)
     review = _next(desk)
     while review is not None:
         _show(desk, review, left)
@@ -87,14 +89,14 @@ def _until_decided(desk: Desk, review: Review) -> Review | None:
         key = typed.strip()
         try:
             if not typed or key == "q":  # the end of the input
-                release_item(desk.engine, review.item.id, by=desk.person)
+                _give_back(desk, review)
                 return None
             if key == "u":
                 return _take_back(desk, review)
             done = _decide(desk, review, key)
         except (ItemTaken, UnknownReview) as error:  # the lease ran out in mid-review
             desk.say(f"! {error}")
-            return _again(desk, review)
+            return _claimed(desk, review.item.id)
         except BadInput as error:
             desk.say(f"! {error}")
             continue
@@ -158,16 +160,17 @@ def _take_back(desk: Desk, review: Review) -> Review | None:
     show_decided(desk.console, undo_decision(desk.engine, item, by=desk.person))
     desk.decided.pop()
     desk.done["undo"] += 1
-    release_item(desk.engine, review.item.id, by=desk.person)
+    _give_back(desk, review)
     return _claimed(desk, item)
 
 
-def _again(desk: Desk, review: Review) -> Review | None:
-    """The same item once more, if nobody else has it by now."""
-    return _claimed(desk, review.item.id)
+def _give_back(desk: Desk, review: Review) -> None:
+    with suppress(ItemTaken, UnknownReview):  # the lease ran out, and somebody else has it by now
+        release_item(desk.engine, review.item.id, by=desk.person)
 
 
 def _claimed(desk: Desk, item: int) -> Review | None:
+    """The item once more, or the next one if somebody else has it by now."""
     try:
         return claim_item(desk.engine, item, by=desk.person, lease=desk.lease)
     except (ItemTaken, UnknownReview) as error:

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from app.cli import main
+from app.settings import load_settings
+from app.store.database import open_database
+from app.store.tables import review_items
 from model.text import sample_id
 
 ROWS = "text,label\n房间很大,好评\n早餐凉了,好评\n隔音太差,差评\n前台热情,好评\n还可以吧,中评\n"
@@ -189,6 +193,36 @@ def test_a_decision_is_taken_back_and_made_again(sit: Sitting, queue: Answer) ->
     ]
     assert labels(queue, "早餐凉了") == ["中评"]
     assert queue("review", "stats")["held"] == 0
+
+
+class _Slow(io.StringIO):
+    """Lines that are typed so slowly that the lease is over before the first, and 标注员乙 has the item."""
+
+    def readline(self, *size: Any) -> str:
+        if not self.tell():
+            with open_database(load_settings()) as engine:
+                taken = sa.update(review_items).where(review_items.c.claimed_by == "标注员甲")
+                with engine.begin() as connection:
+                    connection.execute(taken.values(claimed_by="标注员乙"))
+        return super().readline(*size)
+
+
+def test_a_lease_that_ran_out_is_told_and_the_next_item_comes(
+    queue: Answer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", _Slow("差评\n\nq\n"))
+    with pytest.raises(SystemExit) as ended:
+        main(["review", "start", "--by", "标注员甲"])
+    told = capsys.readouterr().out.splitlines()
+    assert ended.value.code == 0
+    assert sum(line.startswith("! review item 1 is with 标注员乙 until") for line in told) == 2
+    assert [text for text in told if text in ("早餐凉了", "房间很大", "隔音太差")] == [
+        "早餐凉了",
+        "房间很大",
+        "隔音太差",
+    ]
+    assert (labels(queue, "早餐凉了"), labels(queue, "房间很大")) == (["好评"], ["好评"])
+    assert queue("review", "stats")["today"] == {"标注员甲": {"accept": 1}}
 
 
 def test_the_end_of_the_input_gives_the_item_back(sit: Sitting, queue: Answer) -> None:

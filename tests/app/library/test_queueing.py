@@ -1,6 +1,7 @@
 """Samples are queued for review once each, all or none, and near duplicates one after another."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -71,6 +72,19 @@ def test_nothing_is_queued_where_one_sample_is_unknown_or_a_number_is_none(revie
         with pytest.raises(error, match=message):
             queue(reviews, good, bad)
     assert reviews.count(review_items) == 0
+
+
+def test_those_who_queue_the_same_samples_at_once_make_one_item_of_each(reviews: Workshop) -> None:
+    texts = ("房间很大", "早餐凉了", "隔音太差", "前台热情")
+
+    def add(turn: int) -> Queued:
+        order = texts if turn % 2 else texts[::-1]
+        return queue(reviews, *(wanted(text, 0.1 + turn / 10) for text in order))
+
+    with ThreadPoolExecutor(4) as pool:
+        queued = list(pool.map(add, range(4)))
+    assert sum(each.added for each in queued) == reviews.count(review_items) == 4
+    assert {value for _, value in values(reviews).values()} == {0.4}
 
 
 def test_proposals_of_another_version_of_the_taxonomy_are_refused(reviews: Workshop) -> None:
