@@ -9,6 +9,7 @@ import pytest
 from app.api import (
     doctor,
     events,
+    gate,
     imports,
     libraries,
     people,
@@ -41,7 +42,8 @@ def test_every_error_code_is_explained(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "nouns", [doctor, events, imports, libraries, people, reviews, samples, snapshots, suggestions, taxonomy, upkeep]
+    "nouns",
+    [doctor, events, gate, imports, libraries, people, reviews, samples, snapshots, suggestions, taxonomy, upkeep],
 )
 def test_every_route_to_the_library_is_explained(nouns: ModuleType) -> None:
     for route in nouns.router.routes:

@@ -172,8 +172,8 @@ def warnings(weighed: Weighed) -> list[str]:
         part, of_part = ("池", "the pool") if source is None else (f"{source} 的文本", f"what came from {source}")
         told.append(
             f"{part}与校准样本不同（{'、'.join(chinese)}），保证可能不成立：先标注一些作校准 | {of_part} differs from "
-            f"the calibration samples in {', '.join(english)}, so the guarantee may not hold: label some of it, drawn by "
-            "lot, and calibrate on that"
+            f"the calibration samples in {', '.join(english)}, so the guarantee may not hold: label some of it, drawn "
+            "by lot, and calibrate on that"
         )
     if calibration.split is Split.DEV:
         told.append(
