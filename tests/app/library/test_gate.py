@@ -368,3 +368,22 @@ def test_a_taxonomy_that_changed_meanwhile_stops_it_before_anything_is_written(g
         gate.apply(weighed)
     assert gate.workshop.count(label_events) == events
     assert gate.queue() == {}
+
+
+def test_when_queueing_fails_half_way_it_says_what_is_there(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    weighed = gate.weigh(gate.freeze())
+    monkeypatch.setattr("app.library.gate.running.ITEMS_AT_ONCE", 10)
+    heard: list[int] = []
+
+    def meddle(count: int) -> None:
+        heard.append(count)
+        if len(heard) == 2:  # the sweep is there, and the first ten are in review
+            gate.labelled([("这是退货的", "退货")], "train")
+
+    with pytest.raises(
+        BadInput, match=r"labels were accepted in sweep 1 and 10 samples are in review, but the rest is"
+    ):
+        apply(gate.workshop.engine, weighed, by="标注员甲", report={}, note="", review=True, on_written=meddle)
+    assert len(list_sweeps(gate.workshop.engine, "default")) == 1
+    assert len(gate.queue()) == 10
+    assert list(verify(gate.workshop.engine)) == []
