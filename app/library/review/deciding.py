@@ -139,10 +139,12 @@ def _decide(
         lock_sample(connection, into.id, found.sample_id)
         translate = load_translation(connection, into.id)
         review = view_reviews(connection, into, [found], translation=translate)[0]
-        others = {
-            each: translate(each.labels or "[]", each.taxonomy_version)
+        others = {  # but for words of which nothing is left
+            each: meant
             for name, each in decisions.items()
-            if name != person and each.action not in (SKIP, UNDO)
+            if name != person
+            and each.action not in (SKIP, UNDO)
+            and (meant := translate(each.labels or "[]", each.taxonomy_version))
         }
         chosen = None if action == SKIP else _chosen(into, review, labels)
         word = _Word(into, review, person, action, chosen, remark, at)

@@ -252,6 +252,15 @@ def test_words_that_wait_follow_the_taxonomy(paired: Workshop) -> None:
     assert said(paired, "早餐凉了") == [("标注员甲", ("不满意",)), ("标注员乙", ("不满意",))]
 
 
+def test_a_word_that_waits_is_void_when_its_class_is_gone(paired: Workshop) -> None:
+    item = take(paired).item.id
+    decide(paired, item, "标注员甲")
+    change_taxonomy(paired.engine, "default", remove("差评"), by="标注员甲")
+    second = decide(paired, item, "标注员乙", "好评")
+    assert (second.waits, second.item.state, second.item.reason) == (False, "done", "label_error")
+    assert said(paired, "早餐凉了") == [("标注员乙", ("好评",))]
+
+
 def test_a_branch_that_asks_for_two_asks_for_all_below_it(workshop: Workshop) -> None:
     rows = "text,label\n渗水了,水电/漏水\n灯不亮,水电/断电\n门锁坏了,门窗/门\n"
     workshop.load(workshop.write("a.csv", rows), task=Task.HIERARCHICAL, level_sep="/")
