@@ -8,6 +8,7 @@ import numpy as np
 from app.library.gate.predicting import Predicted
 from model.metrics import BoolArray
 from model.selective import Bound, Chosen, choose_threshold, fewest_samples, supported_error
+from model.types import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,13 @@ def decide(
     """
     accepted = np.zeros(len(pool.ids), bool)
     if not per_class:
-        rule = _rule(None, calibration.able, pool.able, calibration, wrong, pool, bound, accepted, new)
+        given, asked = np.flatnonzero(calibration.able), np.flatnonzero(pool.able)
+        rule = _rule(None, given, asked, calibration, wrong, pool, bound, accepted, new)
         return Decision((rule,), accepted[:new])
-    groups = []
-    for labels in sorted({sets[number] for number in np.unique(pool.sets[pool.able]).tolist()}):
-        numbers = [number for number, each in enumerate(sets) if each == labels]
-        groups.append((labels, *(each.able & np.isin(each.sets, numbers) for each in (calibration, pool))))
-    able = sum(int(given.sum()) >= fewest_samples(bound) for _, given, _ in groups)
+    of_calibration, of_pool = (_positions(each, sets) for each in (calibration, pool))
+    none = np.empty(0, np.int64)
+    groups = [(labels, of_calibration.get(labels, none), asked) for labels, asked in sorted(of_pool.items())]
+    able = sum(len(given) >= fewest_samples(bound) for _, given, _ in groups)
     shared = bound.shared_by(max(1, able))
     rules = [
         _rule(labels, given, asked, calibration, wrong, pool, shared, accepted, new) for labels, given, asked in groups
@@ -68,10 +69,22 @@ def decide(
     return Decision(tuple(sorted(rules, key=lambda rule: (-rule.accepted, -rule.pool))), accepted[:new])
 
 
+def _positions(predicted: Predicted, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], IntArray]:
+    """The positions of the predictions of each set of labels, of those that could be accepted."""
+    distinct = {labels: number for number, labels in enumerate(dict.fromkeys(sets))}  # several numbers may mean one set
+    groups = np.array([distinct[labels] for labels in sets], np.int64)[predicted.sets]
+    positions = np.flatnonzero(predicted.able)
+    positions = positions[np.argsort(groups[positions], kind="stable")]
+    names, starts = np.unique(groups[positions], return_index=True)
+    parts = np.split(positions, starts[1:])
+    labels = list(distinct)
+    return {labels[name]: part for name, part in zip(names.tolist(), parts, strict=False)}
+
+
 def _rule(
     labels: tuple[str, ...] | None,
-    given: BoolArray,
-    asked: BoolArray,
+    given: IntArray,
+    asked: IntArray,
     calibration: Predicted,
     wrong: BoolArray,
     pool: Predicted,
@@ -79,11 +92,12 @@ def _rule(
     accepted: BoolArray,
     new: int,
 ) -> Rule:
-    """The rule for the predictions `given` and `asked`; what it accepts is marked in `accepted`."""
+    """The rule for the predictions at the positions `given` and `asked`; what it accepts is marked in `accepted`."""
     data = calibration.sure[given], wrong[given], pool.sure[asked]
     chosen = choose_threshold(*data, bound)
+    fresh = int((asked < new).sum())
     if chosen.best is None:
-        return Rule(labels, chosen, int(asked[:new].sum()), 0, supported_error(*data, bound))
-    passing = asked & (pool.sure >= chosen.best.threshold)
-    accepted |= passing
-    return Rule(labels, chosen, int(asked[:new].sum()), int(passing[:new].sum()), None)
+        return Rule(labels, chosen, fresh, 0, supported_error(*data, bound))
+    passing = asked[pool.sure[asked] >= chosen.best.threshold]
+    accepted[passing] = True
+    return Rule(labels, chosen, fresh, int((passing < new).sum()), None)

@@ -181,7 +181,9 @@ def warnings(weighed: Weighed) -> list[str]:
             "which the model, its temperature and thresholds were chosen, so that errors may seem rarer than they are: "
             "prefer test"
         )
-    if weighed.plan.per_class and (left := [rule for rule in weighed.decision.rules if not rule.accepted]):
+    if weighed.plan.per_class and (
+        left := [rule for rule in weighed.decision.rules if rule.pool and not rule.chosen.best]
+    ):
         names = "、".join("+".join(rule.labels or ()) for rule in left[:8]) + ("…" if len(left) > 8 else "")
         told.append(
             f"{len(left)} 类的校准数据不足以保证，全部不予验收 | the data cannot support {len(left)} classes, none of "
