@@ -16,6 +16,7 @@ ITEMS_AT_ONCE = 5_000
 OPEN = "open"
 # Written out, not a variable: only then do both databases see that the indexes of open items will do.
 IS_OPEN = review_items.c.state == sa.literal_column("'open'")
+_IS_CLOSED = review_items.c.state != sa.literal_column("'open'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +159,17 @@ def list_items(
 def count_items(connection: sa.Connection, library_id: int) -> list[QueueCount]:
     """How many items of the library are in which state, for which reason."""
     columns = review_items.c.state, review_items.c.reason
-    query = sa.select(*columns, sa.func.count()).where(review_items.c.library_id == library_id)
-    rows = connection.execute(query.group_by(*columns).order_by(*columns))
-    return [QueueCount(*row) for row in rows]
+    counts = []
+    for which, state in ((IS_OPEN, sa.literal(OPEN)), (_IS_CLOSED, columns[0])):  # each from an index of its own
+        query = sa.select(state, columns[1], sa.func.count()).where(review_items.c.library_id == library_id, which)
+        grouped = columns[1:] if which is IS_OPEN else columns
+        counts += [QueueCount(*row) for row in connection.execute(query.group_by(*grouped).order_by(*grouped))]
+    return counts
 
 
 def count_held(connection: sa.Connection, library_id: int, *, at: str) -> int:
     """How many open items somebody has at that time."""
-    which = (review_items.c.library_id == library_id, IS_OPEN, review_items.c.lease_until > at)
+    which = (review_items.c.library_id == library_id, review_items.c.lease_until > at)  # which no closed one has
     return connection.execute(sa.select(sa.func.count()).select_from(review_items).where(*which)).scalar_one()
 
 

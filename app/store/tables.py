@@ -157,6 +157,22 @@ review_items = sa.Table(
     ),
 )
 
+# For counting them.
+sa.Index(
+    "review_items_closed",
+    review_items.c.library_id,
+    review_items.c.state,
+    review_items.c.reason,
+    sqlite_where=sa.text("state <> 'open'"),
+    postgresql_where=sa.text("state <> 'open'"),
+)
+sa.Index(
+    "review_items_held",
+    review_items.c.library_id,
+    review_items.c.lease_until,
+    sqlite_where=sa.text("lease_until IS NOT NULL"),
+    postgresql_where=sa.text("lease_until IS NOT NULL"),
+)
 # In the order in which they are given out: of all, and of those with one reason.
 for _name, _first in (("review_items_open", ("library_id",)), ("review_items_by_reason", ("library_id", "reason"))):
     sa.Index(
@@ -164,6 +180,7 @@ for _name, _first in (("review_items_open", ("library_id",)), ("review_items_by_
         *(review_items.c[column] for column in _first),
         review_items.c.value.desc(),
         review_items.c.id,
+        review_items.c.state,  # SQLite counts by the index alone then
         sqlite_where=sa.text("state = 'open'"),
         postgresql_where=sa.text("state = 'open'"),
     )

@@ -60,10 +60,15 @@ def upgrade() -> None:
         op.create_index(
             name,
             "review_items",
-            [*first, sa.text("value DESC"), "id"],
+            [*first, sa.text("value DESC"), "id", "state"],
             sqlite_where=is_open,
             postgresql_where=is_open,
         )
+    for name, columns, which in (
+        ("review_items_closed", ["library_id", "state", "reason"], sa.text("state <> 'open'")),
+        ("review_items_held", ["library_id", "lease_until"], sa.text("lease_until IS NOT NULL")),
+    ):
+        op.create_index(name, "review_items", columns, sqlite_where=which, postgresql_where=which)
     op.create_index(
         "review_items_of_sample",
         "review_items",
