@@ -16,7 +16,7 @@ from app.store.libraries import Library, get_library
 from app.store.pool import Unlabelled, count_unlabelled, swept_after, unlabelled_after
 from app.store.samples import LabelEvent
 from app.store.texts import SampleText
-from model.errors import BadBundle, BadInput, BadText
+from model.errors import BadInput, BadTaxonomy, BadText
 from model.runtime.base import Classifier, batches_by_length
 from model.types import FloatArray, Taxonomy, Text, preview
 
@@ -113,7 +113,7 @@ def library_for(engine: sa.Engine, library: str, classifier: Classifier) -> Libr
     """The library, if the model was trained for its taxonomy of today.
 
     Raises:
-        UnknownLibrary: there is no such library. BadBundle: the taxonomies differ.
+        UnknownLibrary: there is no such library. BadTaxonomy: they differ.
     """
     with connect(engine) as connection, reading(connection):
         found = get_library(connection, library)
@@ -125,7 +125,7 @@ def check_labels(classifier: Classifier, taxonomy: Taxonomy, place: str) -> None
     """Refuse a model that knows other labels than `place` has; their order may differ, for they are told by name.
 
     Raises:
-        BadBundle: the taxonomies differ; the message says how.
+        BadTaxonomy: they differ; the message says how.
     """
     ours = classifier.taxonomy
     if _unordered(ours) == _unordered(taxonomy):
@@ -137,7 +137,7 @@ def check_labels(classifier: Classifier, taxonomy: Taxonomy, place: str) -> None
         f"the model's task is {ours.task}, there it is {taxonomy.task}" if ours.task != taxonomy.task else "",
     ]
     said = "; ".join(filter(None, differences)) or "how many labels a text may carry, or what parts levels"
-    raise BadBundle(
+    raise BadTaxonomy(
         f"model {classifier.name!r} was trained for another taxonomy than {place} has now: {said}; make a snapshot of "
         "the library and train on that, or change the taxonomy back"
     )

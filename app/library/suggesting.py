@@ -98,7 +98,7 @@ def suggest(
     `on_samples` hears of samples that the model has judged, or that were read where it judges none.
 
     Raises:
-        UnknownLibrary: there is no such library. BadBundle: the model is for another taxonomy than the library has now.
+        UnknownLibrary: there is no such library. BadTaxonomy: the model has another taxonomy than the library now.
         BadInput: the strategy needs a model and there is none, or the pool is empty. BadText: the model can't read one.
     """
     if classifier is None and plan.needs_model:

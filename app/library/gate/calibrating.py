@@ -58,7 +58,7 @@ def load_calibration(
     `find_snapshot` takes it; if None, that one. `on_samples` hears of samples that were compared.
 
     Raises:
-        BadSnapshot: a snapshot can't be found or read. BadBundle: a taxonomy is another one. BadInput: the split is
+        BadSnapshot: a snapshot can't be found or read. BadTaxonomy: a taxonomy is another one. BadInput: the split is
         train, or has no samples, or the model was trained on some of it.
     """
     if split not in SPLITS:

@@ -98,7 +98,7 @@ def prepare(
     at for near duplicates.
 
     Raises:
-        UnknownLibrary, BadSnapshot: there is none. BadBundle: the model is for another taxonomy. BadInput: the pool is
+        UnknownLibrary, BadSnapshot: there is none. BadTaxonomy: the model has another one. BadInput: the pool is
         empty, the model was trained on calibration samples, or none of them can be used.
     """
     found = library_for(engine, library, classifier)

@@ -72,7 +72,7 @@ REFUSED: list[tuple[dict[str, object], int, str, str]] = [
     (ASKED | {"calibration": "ffff"}, 422, "bad_snapshot", "no snapshot on record begins with ffff"),
     (ASKED | {"model": "other"}, 404, "unknown_model", "only words, tiny, foreign"),
     (ASKED | {"model": "tiny"}, 422, "bad_input", "nobody can tell which samples the model has seen"),
-    (ASKED | {"model": "foreign"}, 503, "bad_bundle", "another taxonomy than library 'hotel'"),
+    (ASKED | {"model": "foreign"}, 422, "bad_taxonomy", "another taxonomy than library 'hotel'"),
 ]
 
 

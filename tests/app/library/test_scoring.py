@@ -11,7 +11,7 @@ from app.library.scoring import library_for, pool_samples, pool_size, score_pool
 from app.library.sweeping import apply_sweep, undo_sweep
 from app.store.sweeps import SweptLabels
 from app.store.texts import SampleText
-from model.errors import BadBundle, BadText, UnknownLibrary
+from model.errors import BadTaxonomy, BadText, UnknownLibrary
 from model.runtime.base import classify
 from model.runtime.onnx import OnnxClassifier
 from model.text import sample_id
@@ -101,8 +101,8 @@ def test_a_model_of_other_labels_is_refused_with_the_difference(hotel: Workshop,
     turned = tiny_bundle(tmp_path / "turned", taxonomy=Taxonomy(Task.SINGLE, ("差评", "好评")))
     assert library_for(hotel.engine, "default", OnnxClassifier.load(turned)).version == 1
     three = tiny_bundle(tmp_path / "three", taxonomy=Taxonomy(Task.SINGLE, ("好评", "中评")))
-    with pytest.raises(BadBundle, match="only the model has 中评; only library 'default' has 差评"):
+    with pytest.raises(BadTaxonomy, match="only the model has 中评; only library 'default' has 差评"):
         library_for(hotel.engine, "default", OnnxClassifier.load(three))
     several = tiny_bundle(tmp_path / "several", taxonomy=Taxonomy(Task.MULTI, ("好评", "差评"), multiple=True))
-    with pytest.raises(BadBundle, match="the model's task is multi, there it is single"):
+    with pytest.raises(BadTaxonomy, match="the model's task is multi, there it is single"):
         library_for(hotel.engine, "default", OnnxClassifier.load(several))

@@ -74,7 +74,9 @@ def test_of_near_duplicates_the_more_uncertain_is_chosen() -> None:
 
 
 def test_a_pool_of_copies_is_searched_for_others() -> None:
-    texts = [f"您的快递已经到达小区东门的驿站请凭取件码{number}当天领取" for number in range(200)] + ["停车场灯光昏暗看不清路"]
+    texts = [f"您的快递已经到达小区东门的驿站请凭取件码{number}当天领取" for number in range(200)] + [
+        "停车场灯光昏暗看不清路"
+    ]
     worth = np.linspace(1, 0, len(texts), dtype=np.float32)
     assert pick(texts, worth, Strategy.MARGIN, 2)[0] == [texts[0], texts[-1]]
 
