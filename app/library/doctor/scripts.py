@@ -46,7 +46,8 @@ def examine_scripts(census: Census, measures: Measures) -> Finding:
     odd = np.union1d(foreign, broken)
     total = int(counts.sum(dtype=np.int64))
     shares = {name: int(counts[:, list(each)].sum(dtype=np.int64)) for name, each in PARTS.items()}
-    told = [(f"以{systems[main]}为主", f"mostly {systems[main]}")] if len(census) and letters.sum() else []
+    chinese, english = systems[main].split(" ", 1)
+    told = [(f"以{chinese}为主", f"mostly {english}")] if len(census) and letters.sum() else []
     if len(foreign):
         share = percent(len(foreign), len(census))
         told.append((f"{len(foreign):,} 条（{share}）主要是别的文字", f"{len(foreign):,} ({share}) mostly in others"))
