@@ -55,9 +55,9 @@ def next_item(
     return item_of(row) if row else None
 
 
-def hold(connection: sa.Connection, item: int, *, person: str, until: str) -> None:
-    """Let the person have the item until that time."""
-    _update(connection, item, claimed_by=person, lease_until=until)
+def hold(connection: sa.Connection, item: int, *, person: str, until: str, last_event: int) -> None:
+    """Let the person have the item until that time. last_event: the newest that they know of."""
+    _update(connection, item, claimed_by=person, lease_until=until, last_event=last_event)
 
 
 def let_go(connection: sa.Connection, item: int, *, reason: str) -> None:

@@ -148,8 +148,9 @@ def _claim(
     if review.settled:
         close(connection, item.id, SETTLED, at=at)
         return review
-    hold(connection, item.id, person=person, until=until)
-    return replace(review, item=replace(item, claimed_by=person, lease_until=until))
+    seen = max(item.last_event, review.newest_event)  # what the person decides on
+    hold(connection, item.id, person=person, until=until, last_event=seen)
+    return replace(review, item=replace(item, claimed_by=person, lease_until=until, last_event=seen), changed=False)
 
 
 def _until(lease: timedelta, now: datetime | None) -> str:

@@ -32,6 +32,7 @@ from app.store.reviews import ReviewItem, lock_queue, newest_event, read_item
 from app.store.taxonomies import load_translation
 from model.errors import BadInput, ItemTaken, UnknownReview
 from model.files import canonical_json
+from model.types import preview
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def accept(engine: sa.Engine, item: int, *, by: str, note: str | None = None, no
     """Decide what is proposed, or the label that the sample has where nothing is.
 
     Raises:
-        As `change`; BadInput: nothing is proposed, and the sample has no label.
+        As `change`; BadInput: nothing is proposed, and the sample has no label. ItemTaken: nothing is proposed, and the
+        label is another one than when the person claimed the item.
     """
     return _decide(engine, item, ACCEPT, None, by=by, note=note, now=now)
 
@@ -233,6 +235,11 @@ def _chosen(into: Library, review: Review, labels: Sequence[str] | None) -> tupl
         raise BadInput(
             f"review item {review.item.id}: nothing is proposed, and the sample has no label; give one: "
             f"wenlei review change {review.item.id} LABEL"
+        )
+    if labels is None and not review.proposed and review.changed:  # nobody has said what they have not seen
+        raise ItemTaken(
+            f"review item {review.item.id}: its label became {preview(review.labels)} since you claimed it; look again "
+            f"(wenlei review claim {review.item.id}) and decide then"
         )
     return tuple(check_labels(into.definition, (review.proposed or review.labels) if labels is None else labels))
 

@@ -18,7 +18,8 @@ class Review:
     """An item with its sample. proposed: in the terms of today's taxonomy; None where nothing of it is left.
 
     persons: how many have to decide the same, as far as the labels now and the proposed ones tell. settled: a person
-    has labelled it since it was asked for.
+    has labelled it since it was asked for. changed: the labels are not those that they were then, or when it was
+    claimed. newest_event: the newest that counts about the sample, 0 before the first.
     """
 
     item: ReviewItem
@@ -28,6 +29,8 @@ class Review:
     proposed: tuple[str, ...] | None
     persons: int
     settled: bool
+    changed: bool
+    newest_event: int
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -59,7 +62,9 @@ def iso(moment: datetime | None) -> str:
 
 
 def _view(definition: LibraryDefinition, item: ReviewItem, sample: SampleEvents, translate: Translation) -> Review:
-    current = current_labels(sample.events, label_positions(definition.taxonomy))
+    positions = label_positions(definition.taxonomy)
+    current = current_labels(sample.events, positions)
+    then = current_labels([event for event in sample.events if event.id <= item.last_event], positions)
     proposed = translate(item.proposed, item.taxonomy_version) if item.proposed is not None else ()
     said = [event for event in standing(sample.events) if event.actor_kind == "person"]
     return Review(
@@ -70,6 +75,8 @@ def _view(definition: LibraryDefinition, item: ReviewItem, sample: SampleEvents,
         proposed=proposed or None,
         persons=persons_needed(definition, proposed, current.labels if current else ()),
         settled=any(event.id > item.last_event for event in said),
+        changed=(then and then.labels) != (current and current.labels),
+        newest_event=max((event.id for event in sample.events), default=0),
     )
 
 

@@ -12,8 +12,10 @@ from app.library.review.claiming import claim_item, release_item
 from app.library.review.deciding import Decided, accept, change, skip, undo_decision
 from app.library.review.overview import list_reviews, review_stats
 from app.library.revisions import describe, remove, rename
+from app.library.sweeping import apply_sweep
 from app.library.taxonomies import change_taxonomy
 from app.library.verifying import verify
+from app.store.sweeps import SweptLabels
 from app.store.tables import label_events, review_decisions
 from model.errors import BadInput, ItemTaken, UnknownLabel, UnknownReview
 from model.types import Task
@@ -56,6 +58,30 @@ def test_without_a_proposal_the_label_there_is_is_accepted(reviews: Workshop) ->
     take(reviews, "标注员乙")
     done = accept(reviews.engine, take(reviews).item.id, by="标注员甲")
     assert (done.decided, said(reviews, "房间很大")) == (("好评",), [("标注员甲", ("好评",))])
+
+
+def test_a_label_that_a_machine_changed_in_mid_review_is_not_accepted_unseen(reviews: Workshop) -> None:
+    bad, claimed = wanted("房间很大", 0.2).sample_id, take(reviews, "标注员乙")
+    item = take(reviews).item.id
+    rows = [SweptLabels(sample, ("差评",), 0.9) for sample in (bad, claimed.item.sample_id)]
+    apply_sweep(
+        reviews.engine,
+        library="default",
+        kind="relabel",
+        actor="linear@1a2b",
+        rows=rows,
+        asked={},
+        outcome={},
+        by="标注员甲",
+        version=1,
+    )
+    with pytest.raises(ItemTaken, match=f"its label became 差评 since you claimed it; look again .*claim {item}"):
+        accept(reviews.engine, item, by="标注员甲")
+    assert said(reviews, "房间很大") == []
+    assert accept(reviews.engine, claimed.item.id, by="标注员乙").decided == ("差评",)  # as it was proposed
+    assert claim_item(reviews.engine, item, by="标注员甲").labels == ("差评",)
+    assert accept(reviews.engine, item, by="标注员甲").decided == ("差评",)
+    assert list(verify(reviews.engine)) == []
 
 
 def test_labels_are_changed_by_name_code_or_alias(reviews: Workshop) -> None:
