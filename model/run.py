@@ -133,7 +133,7 @@ def open_run(path: Path, *, finished: bool = True) -> Run:
         data = read_json(path / "run.json")
     except (FileNotFoundError, NotADirectoryError):
         raise BadRun(f"{path} is not a run: no run.json in it; make one with wenlei train") from None
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise BadRun(f"{path}/run.json can't be read: {error}") from None
     try:
         if (version := data.pop("schema_version")) > SCHEMA_VERSION:

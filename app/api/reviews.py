@@ -18,13 +18,13 @@ from app.library.review.queueing import Reason, queue_by_hand
 from app.library.shapes.reviews import (
     ClaimedShape,
     DecidedShape,
-    QueuedShape,
+    QueuedByHandShape,
     ReleasedShape,
     ReviewsShape,
     ReviewStatsShape,
     claimed_shape,
     decided_shape,
-    queued_shape,
+    queued_by_hand_shape,
     released_shape,
     review_stats_shape,
     reviews_shape,
@@ -93,11 +93,13 @@ def stats(engine: Database, of: Annotated[OfLibrary, Query()]) -> ReviewStatsSha
 
 
 @router.post("", summary="加入复核 | Ask for a review")
-def add(engine: Database, asker: Asker, work: Work, of: Annotated[OfLibrary, Query()], body: Wishes) -> QueuedShape:
+def add(
+    engine: Database, asker: Asker, work: Work, of: Annotated[OfLibrary, Query()], body: Wishes
+) -> QueuedByHandShape:
     """Queue samples by hand, all of them or none."""
     with work.words.one():
         queued = queue_by_hand(engine, library=of.library, samples=body.samples, value=body.value, by=asker.user)
-    return queued_shape(of.library, queued)
+    return queued_by_hand_shape(of.library, queued)
 
 
 @router.post("/claim", summary="领取 | Claim an item")

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 
 from app.api.asked import PathLibrary
-from app.api.bodies import PROBLEMS, Body
+from app.api.bodies import MAX_NUMBER, PROBLEMS, Body
 from app.api.deps import Asker, Database
 from app.api.work import Work
 from app.library.selecting import Strategy
@@ -25,7 +25,7 @@ class Suggest(Body):
         default=None, max_length=200, description="所用模型的名称，须在服务中 | a model served here"
     )
     strategy: Strategy = Field(default=Strategy.DIVERSITY, strict=False, description="挑选办法 | how they are chosen")
-    seed: int = Field(default=0, description="随机种子 | seed of what goes by lot")
+    seed: int = Field(default=0, ge=0, le=MAX_NUMBER, description="随机种子 | seed of what goes by lot")
     among: int = Field(
         default=MAX_AMONG, ge=1, le=MAX_AMONG, description="从抽出的多少条里挑 | drawn by lot to look at"
     )

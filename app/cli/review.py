@@ -16,7 +16,7 @@ from app.library.review.queueing import Reason, queue_by_hand
 from app.library.shapes.reviews import (
     claimed_shape,
     decided_shape,
-    queued_shape,
+    queued_by_hand_shape,
     released_shape,
     review_stats_shape,
     reviews_shape,
@@ -187,7 +187,7 @@ def add(
         queued = queue_by_hand(
             engine, library=library, samples=samples, is_text=is_text, value=value, by=check_person(engine, by)
         )
-    emit(queued_shape(library, queued), as_json=as_json)
+    emit(queued_by_hand_shape(library, queued), as_json=as_json)
 
 
 def _tell(done: Decided, *, as_json: bool) -> None:

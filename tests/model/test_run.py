@@ -113,3 +113,9 @@ def test_a_folder_that_run_json_can_not_be_read_from_still_says_why(tmp_path):
     (tmp_path / "run.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadRun, match="can't be read"):
         open_run(tmp_path)
+
+
+def test_a_run_json_that_is_no_file_is_refused(tmp_path):
+    (tmp_path / "run.json").mkdir()
+    with pytest.raises(BadRun, match=r"run\.json can't be read"):
+        open_run(tmp_path)

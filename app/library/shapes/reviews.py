@@ -82,10 +82,15 @@ class ReleasedShape(TypedDict):
 class QueuedShape(TypedDict):
     """added: new items. raised: open ones that are worth more now. known: open ones that stay as they are."""
 
-    library: str
     added: int
     raised: int
     known: int
+
+
+class QueuedByHandShape(QueuedShape):
+    """What a person asked for, and of which library."""
+
+    library: str
 
 
 class ReviewStatsShape(TypedDict):
@@ -163,9 +168,14 @@ def released_shape(item: ReviewItem) -> ReleasedShape:
     return {"item": item.id, "library": item.library, "sample": item.sample_id, "state": item.state}
 
 
-def queued_shape(library: str, queued: Queued) -> QueuedShape:
+def queued_shape(queued: Queued) -> QueuedShape:
     """What was queued."""
-    return {"library": library, "added": queued.added, "raised": queued.raised, "known": queued.known}
+    return {"added": queued.added, "raised": queued.raised, "known": queued.known}
+
+
+def queued_by_hand_shape(library: str, queued: Queued) -> QueuedByHandShape:
+    """What was queued because a person asked for it."""
+    return {"library": library, **queued_shape(queued)}
 
 
 def review_stats_shape(library: str, stats: ReviewStats) -> ReviewStatsShape:

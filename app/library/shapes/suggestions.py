@@ -2,6 +2,7 @@
 
 from typing_extensions import TypedDict
 
+from app.library.shapes.reviews import QueuedShape, queued_shape
 from app.library.suggesting import Suggestion, Suggestions
 from app.store.reviews import Queued
 
@@ -21,14 +22,6 @@ class SuggestionShape(TypedDict):
     pair: str | None
     best: list[ScoredLabel]
     uncertainty: float | None
-
-
-class QueuedShape(TypedDict):
-    """added: new review items. raised: open ones that are worth more now. known: open ones that stay as they are."""
-
-    added: int
-    raised: int
-    known: int
 
 
 class SuggestionsShape(TypedDict):
@@ -58,7 +51,7 @@ def suggestions_shape(found: Suggestions, queued: Queued | None) -> SuggestionsS
         "pool": found.pool,
         "waiting": found.waiting,
         "suggestions": list(map(_suggestion, found.suggestions)),
-        "queued": {"added": queued.added, "raised": queued.raised, "known": queued.known} if queued else None,
+        "queued": queued_shape(queued) if queued else None,
     }
 
 

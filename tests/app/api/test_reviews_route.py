@@ -113,6 +113,12 @@ def test_odd_requests_are_refused_and_nothing_is_decided(operate: httpx.Client, 
     assert said(reviews, "早餐凉了") == []
 
 
+def test_answers_are_described_without_the_names_of_our_modules(operate: httpx.Client) -> None:
+    schemas = operate.get("/openapi.json").json()["components"]["schemas"]
+    assert {"QueuedShape", "QueuedByHandShape"} <= set(schemas)
+    assert [name for name in schemas if "__" in name] == []
+
+
 def test_whoever_may_only_classify_sees_no_reviews(client_of: Callable[[Scope], httpx.Client]) -> None:
     client = client_of(Scope.CLASSIFY)
     assert code(client.get("/v1/reviews")) == (403, "forbidden")

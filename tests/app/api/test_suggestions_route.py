@@ -57,6 +57,7 @@ REFUSED: list[tuple[dict[str, object], int, str, str]] = [
     ({"count": 1, "to_revue": True}, 422, "bad_input", "to_revue"),
     ({"count": 1, "strategy": "margin"}, 422, "bad_input", "strategy margin asks a model"),
     ({"count": 1, "model": "other"}, 404, "unknown_model", "only tiny, foreign"),
+    ({"count": 1, "seed": 10**4000}, 422, "bad_input", "seed"),
     ({"count": 1, "model": "foreign"}, 422, "bad_taxonomy", "another taxonomy than library 'hotel'"),
 ]
 
