@@ -1,5 +1,7 @@
 """Answers that are JSON already, and the one shape that every error has."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -25,9 +27,10 @@ def error_response(error: Exception) -> Response:
     return _response(failure(error))
 
 
-async def on_wenlei_error(_: Request, error: Exception) -> Response:
-    """Handler for every error that is raised on purpose."""
-    return error_response(error)
+async def on_wenlei_error(request: Request, error: Exception) -> Response:
+    """Handler for every error that is raised on purpose; where the server keeps its files is not told."""
+    told = failure(error)
+    return _response(replace(told, message=_without_home(told.message, request.app.state.settings.home)))
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -59,6 +62,12 @@ async def on_bad_request(_: Request, error: Exception) -> Response:
     if problem["type"] == "extra_forbidden":
         return error_response(BadInput(f"{where[:100]}: no such field; /docs lists those there are"))
     return error_response(BadInput(f"{where[:100]}: {problem['msg'][:300]}; /docs shows what it takes"))
+
+
+def _without_home(message: str, home: Path) -> str:
+    for place in (home.absolute(), home.resolve()):
+        message = message.replace(f"{place}/", "")
+    return message
 
 
 def _response(told: Failure) -> Response:

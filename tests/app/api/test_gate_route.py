@@ -83,3 +83,16 @@ def test_what_can_not_be_asked_for_is_refused(operator: httpx.Client) -> None:
         assert (answer.status_code, error["code"]) == (status, code), error
         assert message in error["message"]
     assert operator.get("/v1/libraries/hotel/sweeps").json()["sweeps"] == []
+
+
+def test_a_snapshot_that_is_gone_is_named_without_the_folder_that_the_server_had_it_in(
+    operator: httpx.Client, workshop: Workshop
+) -> None:
+    (snapshot,) = (workshop.home / "snapshots").iterdir()
+    snapshot.rename(workshop.home / "moved")
+    for path, body in ((PATH, ASKED), ("/v1/libraries/hotel/doctor", {"snapshot": snapshot.name})):
+        answer = operator.post(path, json=body)
+        message = answer.json()["error"]["message"]
+        assert answer.status_code == 422
+        assert f"was at snapshots/{snapshot.name}, which is gone" in message
+        assert str(workshop.home) not in message
