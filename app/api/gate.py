@@ -7,8 +7,7 @@ from app.api.asked import HashStart, PathLibrary
 from app.api.bodies import PROBLEMS, Body, Note
 from app.api.deps import Asker, Database, ServerSettings
 from app.api.work import Work
-from app.library.gate.running import NOTE_CHARS, Plan, apply, prepare, weigh
-from app.library.scoring import pool_size
+from app.library.gate.running import NOTE_CHARS, Plan, apply, prepare, texts_to_judge, weigh
 from app.library.shapes.gate import GateShape, as_outcome, gate_report, gate_shape
 from app.serving.registry import Registry, Served
 from app.settings import Settings
@@ -63,10 +62,10 @@ def label(
         split=wanted.split,
     )
     with work.tasks.one(asker.user):
-        if (size := pool_size(engine, library)) > MAX_POOL:
+        if (size := texts_to_judge(engine, library)) > MAX_POOL:
             raise BadInput(
-                f"{size:,} samples of library {library!r} have no label, and one request may have {MAX_POOL:,} judged; "
-                "use wenlei library label --bundle"
+                f"{size:,} samples of library {library!r} have no label or one that the gate gave, and one request may "
+                f"have {MAX_POOL:,} judged; use wenlei library label --bundle"
             )
         prepared = prepare(
             engine, library=library, classifier=classifier, trained_on=_trained_on(served, settings), plan=plan

@@ -7,8 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app.cli.agreeing import examples, line
-from app.library.gate.running import NOTE_CHARS, Plan, apply, prepare, weigh
-from app.library.scoring import pool_size
+from app.library.gate.running import NOTE_CHARS, Plan, apply, prepare, texts_to_judge, weigh
 from app.library.shapes.gate import GateShape, as_outcome, gate_report, gate_shape
 from app.people.accounts import check_person
 from app.serving.registry import load_classifier
@@ -80,7 +79,7 @@ def label_pool(bundle: Path, max_error: float | None, confidence: float | None, 
                 plan=plan,
                 on_compared=compared,
             )
-        texts = len(prepared.calibration.samples) + pool_size(engine, asked.library)
+        texts = len(prepared.calibration.samples) + texts_to_judge(engine, asked.library)
         with progress("判断 | judging", texts) as scored:
             weighed = weigh(engine, prepared, classifier, on_scored=scored)
         report = gate_report(weighed)

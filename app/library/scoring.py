@@ -13,7 +13,7 @@ from app.store.catalogue import LABELLERS
 from app.store.database import connect, reading
 from app.store.events import events_of_samples
 from app.store.libraries import Library, get_library
-from app.store.pool import Unlabelled, count_unlabelled, swept_after, unlabelled_after
+from app.store.pool import Unlabelled, count_swept, count_unlabelled, swept_after, unlabelled_after
 from app.store.samples import LabelEvent
 from app.store.texts import SampleText
 from model.errors import BadInput, BadTaxonomy, BadText
@@ -41,6 +41,17 @@ def pool_size(engine: sa.Engine, library: str) -> int:
     ensure_catalogue(engine, library)
     with connect(engine) as connection, reading(connection):
         return count_unlabelled(connection, get_library(connection, library).id)
+
+
+def swept_size(engine: sa.Engine, library: str, kind: str) -> int:
+    """How many samples `swept_samples` gives.
+
+    Raises:
+        UnknownLibrary: there is no such library.
+    """
+    ensure_catalogue(engine, library)
+    with connect(engine) as connection, reading(connection):
+        return count_swept(connection, get_library(connection, library).id, kind)
 
 
 def pool_samples(engine: sa.Engine, library: str) -> Iterator[SampleText]:

@@ -1,7 +1,7 @@
 """The pool: the samples of a library that carry no label now, in flat memory."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -43,17 +43,21 @@ def unlabelled_after(connection: sa.Connection, library_id: int, after: str, *, 
     ]
 
 
+def count_swept(connection: sa.Connection, library_id: int, kind: str) -> int:
+    """How many samples have their current label from a sweep of `kind`."""
+    query = _swept(sa.select(sa.func.count()).select_from(catalogue), library_id, kind)
+    count: int = connection.execute(query).scalar_one()
+    return count
+
+
 def swept_after(
     connection: sa.Connection, library_id: int, kind: str, after: str, *, limit: int
 ) -> Sequence[SampleText]:
     """The first samples whose current label comes from a sweep of `kind` and whose ids sort after `after`, sorted."""
     same = (samples.c.library_id == catalogue.c.library_id) & (samples.c.id == catalogue.c.sample_id)
     query = (
-        sa.select(samples.c.id, samples.c.text, samples.c.pair)
-        .join(catalogue, same)
-        .join(label_events, label_events.c.id == catalogue.c.event)
-        .join(sweeps, sweeps.c.id == label_events.c.sweep_id)
-        .where(catalogue.c.library_id == library_id, sweeps.c.kind == kind, catalogue.c.sample_id > after)
+        _swept(sa.select(samples.c.id, samples.c.text, samples.c.pair).join(catalogue, same), library_id, kind)
+        .where(catalogue.c.sample_id > after)
         .order_by(catalogue.c.sample_id)
         .limit(limit)
     )
@@ -65,6 +69,14 @@ def sources_of(connection: sa.Connection, library_id: int, ids: Sequence[str]) -
     query = sa.select(samples.c.id, sources.c.name).join(sources, sources.c.id == samples.c.source_id)
     rows = connection.execute(query.where(samples.c.library_id == library_id, samples.c.id.in_(ids)))
     return {row.id: row.name for row in rows}
+
+
+def _swept(query: sa.Select[Any], library_id: int, kind: str) -> sa.Select[Any]:
+    return (
+        query.join(label_events, label_events.c.id == catalogue.c.event)
+        .join(sweeps, sweeps.c.id == label_events.c.sweep_id)
+        .where(catalogue.c.library_id == library_id, sweeps.c.kind == kind)
+    )
 
 
 def _without_label(library_id: int) -> tuple[sa.ColumnElement[bool], ...]:

@@ -14,7 +14,7 @@ from app.library.gate.deciding import Decision, decide
 from app.library.gate.predicting import Predicted, Predictor, together
 from app.library.labelling import MAX_NOTE_CHARS
 from app.library.review.queueing import Reason, queue_reviews
-from app.library.scoring import library_for, only_of_pool, pool_samples, swept_samples
+from app.library.scoring import library_for, only_of_pool, pool_samples, pool_size, swept_samples, swept_size
 from app.library.sweeping import apply_sweep
 from app.store.database import connect, reading
 from app.store.libraries import get_library
@@ -83,6 +83,15 @@ class Applied:
     queued: int | None
 
 
+def texts_to_judge(engine: sa.Engine, library: str) -> int:
+    """At most so many texts of the library the model has to judge: the pool, and what the gate accepted before.
+
+    Raises:
+        UnknownLibrary: there is no such library.
+    """
+    return pool_size(engine, library) + swept_size(engine, library, KIND)
+
+
 def prepare(
     engine: sa.Engine,
     *,
@@ -140,7 +149,7 @@ def weigh(
         [predictor.sets[number] != gold for number, gold in zip(predicted.sets, calibration.gold, strict=True)]
     )
     pool = predictor.predict(pool_samples(engine, prepared.library), on_texts=on_scored)
-    before = predictor.predict(swept_samples(engine, prepared.library, KIND))
+    before = predictor.predict(swept_samples(engine, prepared.library, KIND), on_texts=on_scored)
     both = together(pool, before)
     return Weighed(
         library=prepared.library,

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.api import gate
 from app.main import create_app
 from app.people.accounts import create_key, create_user
 from app.people.keyring import Keyring
@@ -96,3 +97,14 @@ def test_a_snapshot_that_is_gone_is_named_without_the_folder_that_the_server_had
         assert answer.status_code == 422
         assert f"was at snapshots/{snapshot.name}, which is gone" in message
         assert str(workshop.home) not in message
+
+
+def test_what_the_gate_accepted_before_counts_among_what_one_request_may_have_judged(
+    operator: httpx.Client, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "MAX_POOL", 100)  # as large as the pool
+    assert operator.post(PATH, json=ASKED).json()["accepted"] > 50
+    workshop.load(workshop.write("more.csv", "text\n晚餐\n"), library="hotel", label=None)
+    refused = operator.post(PATH, json=ASKED).json()["error"]
+    assert refused["code"] == "bad_input"
+    assert "101 samples of library 'hotel' have no label or one that the gate gave" in refused["message"]
