@@ -79,9 +79,11 @@ def examine_hard_samples(verdicts: Verdicts, *, by: str, command: str) -> Findin
                 verdicts.ids[place],
                 Reason.HARD,
                 value=float(wrong[place]),
-                proposed=verdicts.proposed[place],
-                proposed_by=by,
-                confidence=None if verdicts.proposed[place] is None else float(verdicts.confidence[place]),
+                proposed_by=by,  # nothing: whoever accepts confirms the label, which is probably right
+                details={
+                    "instead": list(verdicts.proposed[place] or ()),
+                    "confidence": round(float(verdicts.confidence[place]), 3),
+                },
             )
             for place in places.tolist()
         ),
