@@ -9,20 +9,22 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import sqlalchemy as sa
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import Field
 
 from app.api.asked import Asked, HashStart, PathLibrary, Plain
-from app.api.bodies import PROBLEMS, Body
+from app.api.bodies import PROBLEMS, Body, Note
 from app.api.deps import Asker, Database, ServerSettings
 from app.api.work import Work
-from app.library.doctor.examining import MAX_LENGTH, Questions, examine
+from app.library.doctor.applying import Action, Applied, apply_label_errors
+from app.library.doctor.examining import MAX_LENGTH, Examination, Questions, examine
 from app.library.doctor.referring import named_kinds, queue_findings
 from app.library.doctor.report import content_policy, render_report
-from app.library.shapes.doctor import ExaminationShape, examination_shape
-from app.library.shapes.suggestions import QueuedShape
-from model.errors import BadRun
+from app.library.shapes.doctor import AppliedShape, ExaminationShape, applied_shape, examination_shape
+from app.library.shapes.reviews import QueuedShape, queued_shape
+from model.errors import BadInput, BadRun
 from model.near import NearSettings
 
 router = APIRouter(prefix="/v1/libraries", tags=["doctor"], responses=PROBLEMS)
@@ -37,6 +39,17 @@ class Form(StrEnum):
     HTML = "html"
 
 
+class Cleaning(Body):
+    """What to do with labels in train that are probably wrong. dry_run: only tell what would be done."""
+
+    action: Action = Field(
+        strict=False, description="drop 去掉，relabel 换成建议的 | drop them, or take the proposed ones"
+    )
+    min_confidence: float = Field(ge=0.5, le=1, allow_inf_nan=False, description="所需把握 | how sure that has to be")
+    dry_run: bool = False
+    note: Note = None
+
+
 class Consultation(Body):
     """How to examine the library: as the options of `wenlei library doctor`."""
 
@@ -47,6 +60,7 @@ class Consultation(Body):
     )
     max_length: int = Field(default=MAX_LENGTH, ge=1, le=LONGEST, description="词元上限 | tokens that a model reads")
     to_review: list[str] = Field(default_factory=list, max_length=20, description="送去复核的发现 | to be reviewed")
+    apply: Cleaning | None = Field(default=None, description="清洗，须有 run | clean labels; it takes a run")
 
 
 class Shown(Asked):
@@ -56,9 +70,10 @@ class Shown(Asked):
 
 
 class Consulted(ExaminationShape):
-    """What was found, and what was put into review; None where nothing was to be."""
+    """What was found, put into review, and cleaned; None where nothing was to be."""
 
     queued: QueuedShape | None
+    applied: AppliedShape | None
 
 
 @router.post(
@@ -78,12 +93,15 @@ def consult(
     accept: Annotated[str, Header()] = "",
 ) -> Response:
     """Everything that needs no training; with a run, what its predictions tell of the labels too."""
+    if wanted.apply and not wanted.run:
+        raise BadInput(f"apply {wanted.apply.action}: it takes predictions; name a training by folds with run")
     run = settings.home / "runs" / wanted.run if wanted.run else None
     kinds = named_kinds(wanted.to_review, has_run=run is not None)
     questions = Questions(near=wanted.near, max_length=wanted.max_length, snapshot=wanted.snapshot, run=run)
     with work.tasks.one(asker.user), _without_folder(run):
         found = examine(engine, library=library, questions=questions)
         queued = queue_findings(engine, found, kinds, by=asker.user) if kinds else None
+        applied = _clean(engine, found, wanted.apply, by=asker.user) if wanted.apply else None
     shape = examination_shape(found)
     for finding in shape["findings"]:
         finding["commands"] = [_named(command, run) for command in finding["commands"]]
@@ -92,9 +110,27 @@ def consult(
         return HTMLResponse(render_report(shape), headers=headers)
     answer: Consulted = {
         **shape,
-        "queued": {"added": queued.added, "raised": queued.raised, "known": queued.known} if queued else None,
+        "queued": queued_shape(queued) if queued else None,
+        "applied": applied_shape(applied) if applied else None,
     }
     return JSONResponse(answer)
+
+
+def _clean(engine: sa.Engine, found: Examination, wanted: Cleaning, *, by: str) -> Applied:
+    """Clean what the examination, which had a run, has judged."""
+    if found.judged is None:
+        raise ValueError("nothing was judged")
+    return apply_label_errors(
+        engine,
+        found.census,
+        found.judged.run,
+        found.judged.predictions,
+        action=wanted.action,
+        min_confidence=wanted.min_confidence,
+        by=by,
+        note=wanted.note,
+        dry_run=wanted.dry_run,
+    )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from app.library.doctor.applying import Action, Applied, apply_label_errors
 from app.library.doctor.examining import MAX_LENGTH, Examination, Questions, examine
 from app.library.doctor.referring import named_kinds, queue_findings
 from app.library.doctor.report import SEVERITIES, TITLES, write_report
-from app.library.shapes.doctor import examination_shape
+from app.library.shapes.doctor import applied_shape, examination_shape
 from app.settings import load_settings
 from app.store.database import open_database
 from app.store.reviews import Queued
@@ -104,14 +104,7 @@ def doctor(
     if queued:
         result["queued"] = queued._asdict()
     if applied:
-        result["applied"] = {
-            "action": applied.action.value,
-            "min_confidence": applied.min_confidence,
-            "found": applied.found,
-            "changed": applied.changed,
-            "kept": applied.kept,
-            "sweep": applied.sweep,
-        }
+        result["applied"] = applied_shape(applied)
     emit(result, as_json=as_json, render=lambda console: _show(console, found, path, queued, applied))
 
 
@@ -141,6 +134,7 @@ def _show(console: Console, found: Examination, path: Path, queued: Queued | Non
             console,
             f"清洗 {applied.action}: 找到 found {applied.found:,}  改动 changed {applied.changed:,}  "
             f"人标未动 kept for a person's word {applied.kept:,}  "
+            f"dev、test 留给人 left to people, in dev and test {applied.held_out:,}  "
             + ("仅预览 nothing was written" if applied.sweep is None else f"批次 sweep {applied.sweep}"),
         )
     line(console, f"报告 report  {path}")

@@ -1,6 +1,7 @@
 """Automatic cleaning: labels that are probably wrong are dropped or replaced, in one sweep that can be undone.
 
-What a person has said stands, however sure the models are.
+What a person has said stands, however sure the models are. So do the labels of dev and test: by them models are
+measured, and what measures a model is not for a model to decide. People look at those.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from app.store.sweeps import SweptLabels
 from model.errors import BadInput
 from model.predictions import Predictions
 from model.run import Run
-from model.types import IntArray
+from model.types import IntArray, Split
 
 
 class Action(StrEnum):
@@ -31,7 +32,8 @@ class Action(StrEnum):
 class Applied:
     """What cleaning did. found: labels that are so probably wrong. sweep: None where nothing was written.
 
-    changed: of these, samples that it changes, or would. kept: those left out for a person's word.
+    changed: of these, samples that it changes, or would. kept: those left out for a person's word. held_out: those
+    left to people, for they are in dev or test.
     """
 
     action: Action
@@ -39,6 +41,7 @@ class Applied:
     found: int
     changed: int
     kept: int
+    held_out: int
     sweep: int | None = None
 
 
@@ -55,7 +58,7 @@ def apply_label_errors(
     dry_run: bool = False,
     on_samples: Callable[[int], None] = lambda _: None,
 ) -> Applied:
-    """Drop or replace labels of the library of the census that are at least so probably wrong, or better replaced.
+    """Drop or replace labels in train that are at least so probably wrong, or better replaced.
 
     min_confidence: 0.5 to 1; to drop a label it has to be so probably wrong, to replace it the proposed ones have to be
     so probably right. by: who has it done. dry_run: tells what would be done. `on_samples` hears of samples that are
@@ -69,12 +72,13 @@ def apply_label_errors(
     if not 0.5 <= min_confidence <= 1:  # nor NaN
         raise BadInput(f"--min-confidence {min_confidence:g}: give a number from 0.5, as probably right as wrong, to 1")
     verdicts = judge_labels(predictions, run.taxonomy, still_standing(census, predictions))
-    places = find_certain(verdicts, action, min_confidence)
-    rows = [_swept(verdicts, place, action) for place in places.tolist()]
+    places = find_certain(verdicts, action, min_confidence).tolist()
+    rows = [_swept(verdicts, place, action) for place in places if verdicts.splits[place] is Split.TRAIN]
+    held_out = len(places) - len(rows)
     persons = {census.ids[row] for row in np.flatnonzero(census.by_person).tolist()}
     kept = sum(row.sample_id in persons for row in rows)
     if dry_run or kept == len(rows):
-        return Applied(action, min_confidence, found=len(rows), changed=len(rows) - kept, kept=kept)
+        return Applied(action, min_confidence, len(places), len(rows) - kept, kept, held_out)
     done = apply_sweep(
         engine,
         library=census.name,
@@ -82,13 +86,13 @@ def apply_label_errors(
         actor=run.path.name,
         rows=rows,
         asked={"run": run.path.name, "snapshot": run.snapshot, "min_confidence": min_confidence},
-        outcome={"judged": len(verdicts)},
+        outcome={"judged": len(verdicts), "held_out": held_out},
         by=by,
         version=census.library.version,
         note=note,
         on_samples=on_samples,
     )
-    return Applied(action, min_confidence, len(rows), done.changed, done.kept, done.sweep)
+    return Applied(action, min_confidence, len(places), done.changed, done.kept, held_out, done.sweep)
 
 
 def find_certain(verdicts: Verdicts, action: Action, min_confidence: float) -> IntArray:

@@ -4,6 +4,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from app.library.doctor.applying import Applied
 from app.library.doctor.examining import Examination
 from app.library.doctor.findings import Example, Finding
 
@@ -43,6 +44,22 @@ class JudgedShape(TypedDict):
     gone: int
     relabelled: int
     leaked: int
+
+
+class AppliedShape(TypedDict):
+    """What cleaning did, or would do: then `sweep` is None. found: labels that are so probably wrong.
+
+    changed: samples that have other labels or none then. kept: left out for a person's word. held_out: left to people,
+    for they are in dev or test.
+    """
+
+    action: str
+    min_confidence: float
+    found: int
+    changed: int
+    kept: int
+    held_out: int
+    sweep: int | None
 
 
 class ExaminationShape(TypedDict):
@@ -112,4 +129,17 @@ def _example(found: Examination, example: Example) -> ExampleShape:
         "proposed": None if example.proposed is None else list(example.proposed),
         "score": example.score,
         "why": example.why,
+    }
+
+
+def applied_shape(applied: Applied) -> AppliedShape:
+    """What cleaning did."""
+    return {
+        "action": applied.action.value,
+        "min_confidence": applied.min_confidence,
+        "found": applied.found,
+        "changed": applied.changed,
+        "kept": applied.kept,
+        "held_out": applied.held_out,
+        "sweep": applied.sweep,
     }

@@ -3,10 +3,15 @@
 from collections.abc import Callable
 
 import httpx
+import numpy as np
 import pytest
 
 from app.store.people import Scope
 from app.store.tables import review_items
+from model.metrics import gold_matrix
+from model.predictions import SplitPredictions, write_predictions
+from model.run import start_run
+from model.types import Split
 from tests.app.library.workshop import Workshop
 
 PATH = "/v1/libraries/hotel/doctor"
@@ -67,3 +72,51 @@ def test_what_cannot_be_examined_is_refused_without_telling_folders(operate: htt
 
 def test_it_takes_a_key_that_operates(client_of: Callable[[Scope], httpx.Client], hotel: Workshop) -> None:
     assert problem(client_of(Scope.CLASSIFY).post(PATH, json={})) == (403, "forbidden")
+
+
+@pytest.fixture
+def judged(workshop: Workshop) -> str:
+    """The name of a training by folds that is sure of every label but one, which it would change."""
+    lines = [
+        f"第{number}间客房的感受{'不错' * (number % 5 + 1)},{('好评', '差评')[number % 2]}" for number in range(60)
+    ]
+    workshop.load(workshop.write("b.csv", "text,label\n" + "\n".join(lines)), library="hotel")
+    frozen = workshop.freeze("hotel", test=0, dev=0, near=1.0).snapshot
+    samples = list(frozen.samples())
+    scores = gold_matrix([sample.labels for sample in samples], frozen.taxonomy) * 0.96 + 0.02
+    scores[0] = 1 - scores[0]
+    run = start_run(
+        workshop.home / "runs" / "folds",
+        arch="linear",
+        config={"folds": 2},
+        seed=0,
+        snapshot=frozen.hash,
+        snapshot_path=frozen.path,
+        taxonomy=frozen.taxonomy,
+    )
+    folds = np.arange(len(samples), dtype=np.int64) % 2
+    write_predictions(run.path, {Split.TRAIN: SplitPredictions(samples, scores.astype(np.float32), folds)})
+    run.finish()
+    return "folds"
+
+
+def test_labels_that_are_probably_wrong_are_cleaned_once_they_were_looked_at(
+    operate: httpx.Client, judged: str
+) -> None:
+    asked = {"run": judged, "near": 1.0, "apply": {"action": "relabel", "min_confidence": 0.5, "dry_run": True}}
+    foreseen = operate.post(PATH, json=asked).json()["applied"]
+    assert (foreseen["found"], foreseen["changed"], foreseen["held_out"], foreseen["sweep"]) == (1, 1, 0, None)
+    asked["apply"] = {"action": "relabel", "min_confidence": 0.5, "note": "第一轮"}
+    done = operate.post(PATH, json=asked).json()["applied"]
+    (sweep,) = operate.get("/v1/libraries/hotel/sweeps").json()["sweeps"]
+    assert (done["changed"], done["sweep"]) == (1, sweep["sweep"])
+    assert (sweep["kind"], sweep["actor"], sweep["by"], sweep["note"]) == ("relabel", "folds", "operator", "第一轮")
+
+
+def test_cleaning_takes_a_run_and_a_confidence(operate: httpx.Client, judged: str) -> None:
+    cleaning = {"action": "drop", "min_confidence": 0.9}
+    missing = operate.post(PATH, json={"apply": cleaning})
+    assert problem(missing) == (422, "bad_input")
+    assert "name a training by folds with run" in missing.json()["error"]["message"]
+    for wrong in ({"action": "drop"}, cleaning | {"min_confidence": 0.4}, cleaning | {"action": "burn"}):
+        assert problem(operate.post(PATH, json={"run": judged, "apply": wrong})) == (422, "bad_input")
