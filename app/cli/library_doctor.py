@@ -9,7 +9,7 @@ from rich.console import Console
 
 from app.cli.agreeing import By, LibraryName, Note, examples, line, person
 from app.library.cataloguing import library_size
-from app.library.doctor.applying import Action, Applied, apply_label_errors
+from app.library.doctor.applying import Action, Applied, apply_label_errors, check_min_confidence
 from app.library.doctor.examining import MAX_LENGTH, Examination, Questions, examine
 from app.library.doctor.referring import named_kinds, queue_findings
 from app.library.doctor.report import SEVERITIES, TITLES, write_report
@@ -76,6 +76,8 @@ def doctor(
     questions = Questions(near=near, max_length=max_length, bundle=bundle, snapshot=snapshot, run=run)
     kinds = named_kinds(to_review or (), has_run=run is not None)
     _check_apply(apply, min_confidence, run, dry_run=dry_run)
+    if out is not None and out.is_dir():  # rather now than after minutes
+        raise BadInput(f"--out {out} is a folder; name the report's file, such as {out / 'doctor.html'}")
     settings = load_settings()
     with open_database(settings) as engine:
         who = person(engine, by)
@@ -105,19 +107,29 @@ def doctor(
         result["queued"] = queued._asdict()
     if applied:
         result["applied"] = applied_shape(applied)
-    emit(result, as_json=as_json, render=lambda console: _show(console, found, path, queued, applied))
+    emit(result, as_json=as_json, render=lambda console: _show(console, found, path, queued, applied, dry_run=dry_run))
 
 
 def _check_apply(apply: Action | None, min_confidence: float | None, run: Path | None, *, dry_run: bool) -> None:
     if (apply is None) != (min_confidence is None):
         raise BadInput("--apply and --min-confidence go together: give both, or neither")
+    if min_confidence is not None:
+        check_min_confidence(min_confidence)  # before anything is queued
     if apply is not None and run is None:
         raise BadInput(f"--apply {apply}: it takes predictions; name a training by folds with --run")
     if dry_run and apply is None:
         raise BadInput("--dry-run looks at what --apply would do; without it nothing is changed anyway")
 
 
-def _show(console: Console, found: Examination, path: Path, queued: Queued | None, applied: Applied | None) -> None:
+def _show(
+    console: Console,
+    found: Examination,
+    path: Path,
+    queued: Queued | None,
+    applied: Applied | None,
+    *,
+    dry_run: bool,
+) -> None:
     """Each finding with its summary, then where the report is."""
     for finding in found.findings:
         chinese, english = TITLES[finding.kind]
@@ -135,6 +147,16 @@ def _show(console: Console, found: Examination, path: Path, queued: Queued | Non
             f"清洗 {applied.action}: 找到 found {applied.found:,}  改动 changed {applied.changed:,}  "
             f"人标未动 kept for a person's word {applied.kept:,}  "
             f"dev、test 留给人 left to people, in dev and test {applied.held_out:,}  "
-            + ("仅预览 nothing was written" if applied.sweep is None else f"批次 sweep {applied.sweep}"),
+            + _written(applied, dry_run=dry_run),
         )
+        if applied.sweep is not None:
+            library = "" if found.library == "default" else f" --library {found.library}"
+            undo = f"wenlei library sweeps --undo {applied.sweep} --by NAME{library}"
+            line(console, f"整批撤销 to take it back: {undo}")
     line(console, f"报告 report  {path}")
+
+
+def _written(applied: Applied, *, dry_run: bool) -> str:
+    if applied.sweep is not None:
+        return f"批次 sweep {applied.sweep}"
+    return "仅预览，未写入 nothing was written (--dry-run)" if dry_run else "没有可改的 there was nothing to change"

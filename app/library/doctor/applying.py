@@ -69,8 +69,7 @@ def apply_label_errors(
         the confidence can't be one; the taxonomy has changed since the census, or persons have spoken about all of it
         meanwhile. Nothing is written then.
     """
-    if not 0.5 <= min_confidence <= 1:  # nor NaN
-        raise BadInput(f"--min-confidence {min_confidence:g}: give a number from 0.5, as probably right as wrong, to 1")
+    check_min_confidence(min_confidence)
     verdicts = judge_labels(predictions, run.taxonomy, still_standing(census, predictions))
     places = find_certain(verdicts, action, min_confidence).tolist()
     rows = [_swept(verdicts, place, action) for place in places if verdicts.splits[place] is Split.TRAIN]
@@ -93,6 +92,16 @@ def apply_label_errors(
         on_samples=on_samples,
     )
     return Applied(action, min_confidence, len(places), done.changed, done.kept, held_out, done.sweep)
+
+
+def check_min_confidence(min_confidence: float) -> None:
+    """Refuse what can't be a confidence.
+
+    Raises:
+        BadInput: it is outside 0.5 to 1.
+    """
+    if not 0.5 <= min_confidence <= 1:  # nor NaN
+        raise BadInput(f"--min-confidence {min_confidence:g}: give a number from 0.5, as probably right as wrong, to 1")
 
 
 def find_certain(verdicts: Verdicts, action: Action, min_confidence: float) -> IntArray:

@@ -58,7 +58,8 @@ class Questions:
     run: Path | None = None
 
     def __post_init__(self) -> None:
-        NearSettings(self.near)
+        if not 0.5 <= self.near <= 1:  # as NearSettings, under the name that the option has here
+            raise BadInput(f"--near {self.near:g}: give a similarity from 0.5 to 1")
         if self.max_length < 1:
             raise BadInput(f"--max-length {self.max_length}: give a number of tokens from 1 up")
 

@@ -82,7 +82,8 @@ def test_findings_are_queued_once(hotel: Path, call: Call) -> None:
         (("--run", "nowhere"), "nowhere is not a run"),
         (("--bundle", "nowhere"), "nowhere is not a bundle"),
         (("--snapshot", "abcd"), "no snapshot on record begins with abcd"),
-        (("--near", "0.3"), "give a similarity from 0.5 to 1"),
+        (("--out", "."), "--out . is a folder; name the report's file, such as doctor.html"),
+        (("--near", "0.3"), "--near 0.3: give a similarity from 0.5 to 1"),
         (("--max-length", "0"), "--max-length 0"),
         (("--apply", "drop"), "--apply and --min-confidence go together"),
         (("--apply", "drop", "--min-confidence", "0.9"), "name a training by folds with --run"),
@@ -134,6 +135,27 @@ def test_predictions_by_folds_tell_of_wrong_labels_and_clean_them(judged: Path, 
     assert (done["changed"], done["kept"], done["sweep"]) == (1, 0, 1)
     again = call("doctor", "--run", str(judged))
     assert (again["labelled"], again["run"]["relabelled"], again["findings"][8]["count"]) == (79, 1, 0)
+
+
+def test_the_lines_tell_how_cleaning_is_taken_back_and_when_there_was_nothing_to_clean(
+    judged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            main(["library", "doctor", "--run", str(judged), "--apply", "drop", "--min-confidence", "0.5"])
+        told.append(capsys.readouterr().out)
+    assert "整批撤销 to take it back: wenlei library sweeps --undo 1 --by NAME\n" in told[0]
+    assert "没有可改的 there was nothing to change" in told[1]
+    assert "仅预览" not in told[1]
+
+
+def test_nothing_is_queued_when_the_confidence_to_clean_with_is_refused(
+    judged: Path, call: Call, refusal: Refusal
+) -> None:
+    wanted = ("doctor", "--run", str(judged), "--to-review", "label_errors")
+    assert "--min-confidence 0.4" in refusal(*wanted, "--apply", "drop", "--min-confidence", "0.4")
+    assert call(*wanted)["queued"] == {"added": 1, "raised": 0, "known": 0}
 
 
 def test_a_run_of_another_library_is_refused(judged: Path, call: Call, refusal: Refusal) -> None:

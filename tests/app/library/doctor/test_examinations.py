@@ -201,5 +201,5 @@ def test_what_cannot_be_examined_is_refused_with_a_way_out(workshop: Workshop) -
         examined(workshop, snapshot=other.hash)
     with pytest.raises(BadInput, match="--max-length 0"):
         Questions(max_length=0)
-    with pytest.raises(BadInput, match=r"--threshold 0\.2"):
+    with pytest.raises(BadInput, match=r"--near 0\.2"):
         Questions(near=0.2)
