@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from app.library.labelling import Spoken, check_labels, person_name, remark_text, speak, withdraw
-from app.library.labels import CurrentLabels, withdrawn_by
+from app.library.labels import CurrentLabels, standing
 from app.library.review.claiming import check_free, check_undecided, open_item
 from app.library.review.queueing import Reason
 from app.library.review.viewing import Review, iso, persons_needed, view_reviews
@@ -55,7 +55,8 @@ def accept(engine: sa.Engine, item: int, *, by: str, note: str | None = None, no
     """Decide what is proposed, or the label that the sample has where nothing is.
 
     Raises:
-        As `change`; BadInput: nothing is proposed, and the sample has no label. ItemTaken: nothing is proposed, and the
+        As `change`; BadInput: nothing is proposed, and the sample has no label, or what was proposed is gone from the
+        taxonomy. ItemTaken: nothing is proposed, and the
         label is another one than when the person claimed the item.
     """
     return _decide(engine, item, ACCEPT, None, by=by, note=note, now=now)
@@ -141,11 +142,13 @@ def _decide(
         lock_sample(connection, into.id, found.sample_id)
         translate = load_translation(connection, into.id)
         review = view_reviews(connection, into, [found], translation=translate)[0]
-        others = {  # but for words of which nothing is left
+        stand = _standing(connection, into, found.sample_id)
+        others = {  # but for words of which nothing is left, or whose label event was undone by itself, or rolled back
             each: meant
             for name, each in decisions.items()
             if name != person
             and each.action not in (SKIP, UNDO)
+            and (each.event_id is None or each.event_id in stand)
             and (meant := translate(each.labels or "[]", each.taxonomy_version))
         }
         chosen = None if action == SKIP else _chosen(into, review, labels)
@@ -236,6 +239,11 @@ def _chosen(into: Library, review: Review, labels: Sequence[str] | None) -> tupl
             f"review item {review.item.id}: nothing is proposed, and the sample has no label; give one: "
             f"wenlei review change {review.item.id} LABEL"
         )
+    if labels is None and not review.proposed and review.item.proposed is not None:
+        raise BadInput(
+            f"review item {review.item.id}: what was proposed is gone from the taxonomy; give a label: "
+            f"wenlei review change {review.item.id} LABEL"
+        )
     if labels is None and not review.proposed and review.changed:  # nobody has said what they have not seen
         raise ItemTaken(
             f"review item {review.item.id}: its label became {preview(review.labels)} since you claimed it; look again "
@@ -251,11 +259,14 @@ def _withdraw(
     if decision.event_id is None:
         return None
     lock_sample(connection, into.id, item.sample_id)
-    said = events_of_sample(connection, into.id, item.sample_id)
-    standing = [event.id for event in said.events if event.id not in withdrawn_by(said.events)]
-    if decision.event_id not in standing:  # undone by itself, or rolled back
+    if decision.event_id not in _standing(connection, into, item.sample_id):  # undone by itself, or rolled back
         return None
     return withdraw(connection, into, item.sample_id, decision.event_id, person=person, note=note).event
+
+
+def _standing(connection: sa.Connection, into: Library, sample_id: str) -> set[int]:
+    """The numbers of the events about the sample that count and were not undone."""
+    return {event.id for event in standing(events_of_sample(connection, into.id, sample_id).events)}
 
 
 def _share(connection: sa.Connection, item: int) -> Library:

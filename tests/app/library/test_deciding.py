@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from workshop import Workshop
 
+from app.library.history import history
 from app.library.labelling import label_sample, undo_event
 from app.library.review.claiming import claim_item, release_item
 from app.library.review.deciding import Decided, accept, change, skip, undo_decision
@@ -285,6 +286,26 @@ def test_a_word_that_waits_is_void_when_its_class_is_gone(paired: Workshop) -> N
     second = decide(paired, item, "标注员乙", "好评")
     assert (second.waits, second.item.state, second.item.reason) == (False, "done", "label_error")
     assert said(paired, "早餐凉了") == [("标注员乙", ("好评",))]
+
+
+def test_a_word_whose_event_was_undone_by_itself_agrees_with_nobody(paired: Workshop) -> None:
+    item = take(paired).item.id
+    decide(paired, item, "标注员甲", "差评")
+    decide(paired, item, "标注员乙", "差评")
+    undo_decision(paired.engine, item, by="标注员乙")
+    events = history(paired.engine, library="default", sample="早餐凉了", is_text=True).sample.events
+    undo_event(paired.engine, next(event.id for event in events if event.actor == "标注员甲"), by="标注员甲")
+    assert decide(paired, item, "标注员乙", "差评").waits
+    assert labels_of(paired, "早餐凉了") == ("好评",)
+
+
+def test_what_was_proposed_and_is_gone_is_not_accepted_as_the_label_there_is(reviews: Workshop) -> None:
+    item = take(reviews).item.id  # 差评 is proposed, it is 好评 now
+    change_taxonomy(reviews.engine, "default", remove("差评"), by="标注员甲")
+    with pytest.raises(BadInput, match=f"what was proposed is gone from the taxonomy; .* change {item} LABEL"):
+        accept(reviews.engine, item, by="标注员甲")
+    assert said(reviews, "早餐凉了") == []
+    assert change(reviews.engine, item, ["好评"], by="标注员甲").decided == ("好评",)
 
 
 def test_a_branch_that_asks_for_two_asks_for_all_below_it(workshop: Workshop) -> None:
