@@ -76,7 +76,7 @@ def read_predictions(run: Path, taxonomy: Taxonomy) -> Predictions:
     """Read the predictions of the run in folder `run`, which was trained for `taxonomy`.
 
     Raises:
-        BadRun: there are none, they are not of so many labels, or a score is not a number from 0 to 1.
+        BadRun: there are none, they are not of so many labels or of no split that there is, or a score is not a number from 0 to 1.
     """
     path = run / FILE
     try:
@@ -100,10 +100,15 @@ def read_predictions(run: Path, taxonomy: Taxonomy) -> Predictions:
             f"{path}: sample {ids[row]} has the score {scores[row, column]} for {taxonomy.labels[column]!r}, which is "
             "not from 0 to 1; train it again"
         )
+    try:
+        splits = [Split(split) for split in table["split"].to_pylist()]
+        gold = [tuple(labels) for labels in table["gold"].to_pylist()]
+    except (TypeError, ValueError) as error:  # no labels, or no split that there is
+        raise BadRun(f"{path} can't be understood ({error}); train it again") from None
     return Predictions(
         ids=ids,
-        splits=[Split(split) for split in table["split"].to_pylist()],
-        gold=[tuple(labels) for labels in table["gold"].to_pylist()],
+        splits=splits,
+        gold=gold,
         scores=scores,
         folds=table["fold"].fill_null(NO_FOLD).to_numpy().astype(np.int64),
     )

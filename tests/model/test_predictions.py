@@ -67,3 +67,14 @@ def test_missing_and_damaged_predictions_are_told_apart(tmp_path):
     pq.write_table(pa.table({"id": ["1"]}), tmp_path / "predictions.parquet")
     with pytest.raises(BadRun, match="can't be read"):
         read_predictions(tmp_path, TAXONOMY)
+
+
+@pytest.mark.parametrize(("column", "value"), [("split", "trial"), ("split", None), ("gold", None)])
+def test_predictions_of_no_split_or_without_labels_are_refused(tmp_path, column, value):
+    write_predictions(tmp_path, {Split.DEV: SplitPredictions(samples(Split.DEV, 2), np.full((2, 2), 0.5))})
+    path = tmp_path / "predictions.parquet"
+    table = pq.read_table(path)
+    spoilt = pa.array([value] * 2, table.schema.field(column).type)
+    pq.write_table(table.set_column(table.column_names.index(column), column, spoilt), path)
+    with pytest.raises(BadRun, match=r"predictions\.parquet can't be understood"):
+        read_predictions(tmp_path, TAXONOMY)
