@@ -76,7 +76,8 @@ def read_predictions(run: Path, taxonomy: Taxonomy) -> Predictions:
     """Read the predictions of the run in folder `run`, which was trained for `taxonomy`.
 
     Raises:
-        BadRun: there are none, they are not of so many labels or of no split that there is, or a score is not a number from 0 to 1.
+        BadRun: there are none, they are not of so many labels or of no split that there is, or a score is not a number
+        from 0 to 1.
     """
     path = run / FILE
     try:
