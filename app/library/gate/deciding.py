@@ -28,10 +28,15 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """rules: as they were found, those of several sets by how much they accept. accepted: (m,), of the pool."""
+    """rules: as they were found, those of several sets by how much they accept. accepted: (m,), of the pool.
+
+    earlier: how many of those that the gate accepted before these rules accept, too. The bound speaks of no others: an
+    earlier run may have had a looser bound, or classes that these rules leave out.
+    """
 
     rules: tuple[Rule, ...]
     accepted: BoolArray
+    earlier: int
 
 
 def decide(
@@ -57,7 +62,7 @@ def decide(
     if not per_class:
         given, asked = np.flatnonzero(calibration.able), np.flatnonzero(pool.able)
         rule = _rule(None, given, asked, calibration, wrong, pool, bound, accepted, new)
-        return Decision((rule,), accepted[:new])
+        return Decision((rule,), accepted[:new], int(accepted[new:].sum()))
     of_calibration, of_pool = (_positions(each, sets) for each in (calibration, pool))
     none = np.empty(0, np.int64)
     groups = [(labels, of_calibration.get(labels, none), asked) for labels, asked in sorted(of_pool.items())]
@@ -66,7 +71,8 @@ def decide(
     rules = [
         _rule(labels, given, asked, calibration, wrong, pool, shared, accepted, new) for labels, given, asked in groups
     ]
-    return Decision(tuple(sorted(rules, key=lambda rule: (-rule.accepted, -rule.pool))), accepted[:new])
+    ordered = tuple(sorted(rules, key=lambda rule: (-rule.accepted, -rule.pool)))
+    return Decision(ordered, accepted[:new], int(accepted[new:].sum()))
 
 
 def _positions(predicted: Predicted, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], IntArray]:

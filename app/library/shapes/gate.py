@@ -152,13 +152,16 @@ def guarantee(weighed: Weighed) -> str:
     error, sure = f"{bound.max_error:.4g}", f"{bound.confidence:.4g}"
     where = f"{calibration.split} {calibration.snapshot.hash[:8]}, n={len(calibration.samples):,}"
     each, of_each = ("每一类中", " of each class") if weighed.plan.per_class else ("", "")
-    earlier, of_earlier = (
-        (f"（连同此前的 {weighed.before:,} 条）", f", with the {weighed.before:,} of before,")
-        if weighed.before
+    also, of_earlier = (
+        (
+            f"（连同此前也合乎此要求的 {earlier:,} 条）",
+            f", with the {earlier:,} of before that these rules accept, too,",
+        )
+        if (earlier := weighed.decision.earlier)
         else ("", "")
     )
     return (
-        f"有 {sure} 的把握：验收的标签{earlier}{each}错误率不超过 {error}（校准 {where}） | with confidence {sure}, at "
+        f"有 {sure} 的把握：验收的标签{also}{each}错误率不超过 {error}（校准 {where}） | with confidence {sure}, at "
         f"most {error} of the accepted labels{of_each}{of_earlier} are wrong (calibrated on {where})"
     )
 

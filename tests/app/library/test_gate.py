@@ -19,7 +19,7 @@ from app.library.sweeping import apply_sweep, list_sweeps, undo_sweep
 from app.library.verifying import verify
 from app.store.sweeps import SweptLabels
 from app.store.tables import label_events, review_items
-from model.errors import BadBundle, BadInput
+from model.errors import BadInput, BadTaxonomy
 from model.runtime.onnx import OnnxClassifier
 from model.selective import Bound
 from model.text import sample_id
@@ -168,7 +168,18 @@ def test_a_second_run_makes_the_bound_hold_for_both_and_is_not_fooled_by_what_th
     assert (repeated.sweep, repeated.queued) == (None, len(again.pool.ids))
     looser = gate.weigh(classifier, max_error=0.3)
     assert looser.decision.accepted.any()
-    assert f"with the {done.accepted} of before" in gate_report(looser)["guarantee"]
+    assert f"with the {done.accepted} of before that these rules accept" in gate_report(looser)["guarantee"]
+
+
+def test_the_bound_is_not_stated_of_what_an_earlier_run_accepted_under_a_looser_one(gate: Gate) -> None:
+    classifier = gate.freeze()
+    loose = gate.apply(gate.weigh(classifier, max_error=0.3))
+    gate.pool((text for text, _ in made_up(200, WORDS, seed=5)), "more.csv")
+    strict = gate.weigh(classifier, max_error=0.05)
+    assert strict.before == loose.accepted
+    assert strict.decision.accepted.any()
+    assert 0 < strict.decision.earlier < loose.accepted
+    assert f"with the {strict.decision.earlier} of before" in gate_report(strict)["guarantee"]
 
 
 def test_too_few_samples_accept_nothing_and_say_how_many_it_takes(gate: Gate) -> None:
@@ -343,7 +354,7 @@ def test_an_empty_pool_and_a_model_of_other_labels_are_refused(gate: Gate) -> No
     bundle = keyword_bundle(
         gate.folder / "other", taxonomy=other, words={"好评": "好", "退货": "差"}, snapshot=gate.snapshot
     )
-    with pytest.raises(BadBundle, match="only the model has 退货"):
+    with pytest.raises(BadTaxonomy, match="only the model has 退货"):
         gate.weigh(OnnxClassifier.load(bundle))
 
 
