@@ -155,14 +155,16 @@ class _LabelledRows:
 
 
 def gaps(frozen: Frozen) -> list[str]:
-    """What a training on the snapshot would miss: empty splits, classes that train lacks, honest test labels."""
+    """What a training on the snapshot would miss, `中文 | English`: empty splits, classes train lacks, honest tests."""
     counts = frozen.snapshot.counts
-    found = [f"split {split} is empty" for split in ("train", "dev", "test") if not counts[split]]
+    found = [f"{split} 没有样本 | split {split} is empty" for split in ("train", "dev", "test") if not counts[split]]
     lacking = [label for label, count in counts["labels"]["train"].items() if not count]
     if lacking and counts["train"]:
-        found.append(f"train has no sample of {len(lacking)} classes: {preview(lacking)}")
+        named = preview(lacking)
+        found.append(f"train 缺 {len(lacking)} 个类别 | train has no sample of {len(lacking)} classes: {named}")
     found += [
-        f"{machine:,} of {counts[split]:,} {split} labels come from a machine, and figures flatter its like"
+        f"{split} 的 {counts[split]:,} 条标签中有 {machine:,} 条出自机器，同类模型的分数会偏高 | {machine:,} of "
+        f"{counts[split]:,} {split} labels come from a machine, and figures flatter its like"
         for split in ("dev", "test")
         if (machine := frozen.sources[split]["model"])
     ]

@@ -174,7 +174,10 @@ def test_a_snapshot_names_the_one_before_it_and_never_itself(workshop: Workshop)
 
 def test_gaps_are_told(workshop: Workshop) -> None:
     workshop.load(workshop.write("a.csv", "text,label,part\n很好,好评,train\n很坏,差评,test\n"), split="part")
-    assert gaps(workshop.freeze()) == ["split dev is empty", "train has no sample of 1 classes: 差评"]
+    assert gaps(workshop.freeze()) == [
+        "dev 没有样本 | split dev is empty",
+        "train 缺 1 个类别 | train has no sample of 1 classes: 差评",
+    ]
 
 
 def test_a_snapshot_tells_whose_its_labels_are_and_warns_of_a_test_that_machines_labelled(workshop: Workshop) -> None:
@@ -199,5 +202,6 @@ def test_a_snapshot_tells_whose_its_labels_are_and_warns_of_a_test_that_machines
     )
     after = workshop.freeze(test=0, dev=0)
     assert after.sources["test"] == {"person": 0, "import": 0, "model": 1}
-    assert "1 of 1 test labels come from a machine, and figures flatter its like" in gaps(after)
+    told = "1 of 1 test labels come from a machine, and figures flatter its like"
+    assert f"test 的 1 条标签中有 1 条出自机器，同类模型的分数会偏高 | {told}" in gaps(after)
     assert read_json(after.snapshot.path / "manifest.json")["provenance"]["sources"] == after.sources
