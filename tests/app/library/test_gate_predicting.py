@@ -8,7 +8,7 @@ import pytest
 from app.library.gate.predicting import Predicted, Predictor
 from app.library.scoring import check_labels
 from app.store.texts import SampleText
-from model.errors import BadBundle
+from model.errors import BadTaxonomy
 from model.runtime.decode import Decoder
 from model.runtime.onnx import OnnxClassifier
 from model.types import Choice, Task, Taxonomy, Text
@@ -57,5 +57,5 @@ def test_what_the_model_abstains_from_is_never_accepted(tmp_path: Path) -> None:
 
 def test_a_snapshot_of_other_levels_is_refused(levels: OnnxClassifier) -> None:
     flat = Taxonomy(Task.MULTI, tuple(WORDS), multiple=True)
-    with pytest.raises(BadBundle, match="the model's task is hierarchical, there it is multi"):
+    with pytest.raises(BadTaxonomy, match="the model's task is hierarchical, there it is multi"):
         check_labels(levels, flat, "snapshot 1a2b")

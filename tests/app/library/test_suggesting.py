@@ -13,7 +13,7 @@ from app.library.scoring import pool_samples, score_texts
 from app.library.selecting import Strategy, uncertainty
 from app.library.suggesting import Plan, Suggestions, queue_suggestions, suggest
 from app.store.tables import label_events, review_items
-from model.errors import BadBundle, BadInput, UnknownLibrary
+from model.errors import BadInput, BadTaxonomy, UnknownLibrary
 from model.runtime.onnx import OnnxClassifier
 from model.text import sample_id
 from model.types import Task, Taxonomy
@@ -208,7 +208,7 @@ def test_an_empty_pool_an_unknown_library_and_a_foreign_model_are_refused(
         found(workshop, None, Strategy.RANDOM, library="other")
     foreign = OnnxClassifier.load(tiny_bundle(tmp_path / "foreign", taxonomy=Taxonomy(Task.SINGLE, ("好评", "中评"))))
     for strategy in Strategy:
-        with pytest.raises(BadBundle, match="only the model has 中评"):
+        with pytest.raises(BadTaxonomy, match="only the model has 中评"):
             found(workshop, foreign, strategy)
 
 
