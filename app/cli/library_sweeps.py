@@ -49,10 +49,21 @@ def sweeps(
 
 
 def _show(console: Console, found: SweepList) -> None:
-    table = Table("编号\nno.", "时间\nat", "种类\nkind", "模型\nmodel", "由谁\nby", "样本\nsamples", "撤销\nundone by")
+    table = Table()
+    for heading in (
+        "编号\nno.",
+        "时间\nat, UTC",
+        "种类\nkind",
+        "模型\nmodel",
+        "由谁\nby",
+        "样本\nsamples",
+        "撤销\nundone",
+    ):
+        table.add_column(heading, overflow="fold", no_wrap=heading.startswith("时间"))
     for sweep in found["sweeps"]:
         kind = sweep["kind"] if sweep["undoes"] is None else f"{sweep['kind']} {sweep['undoes']}"
         undone = "" if sweep["undone_by"] is None else str(sweep["undone_by"])
         changed = f"{sweep['outcome'].get('changed', 0):,}"
-        table.add_row(str(sweep["sweep"]), sweep["at"], kind, sweep["actor"], sweep["by"], changed, undone)
+        at = sweep["at"][: len("2026-01-31T12:00")].replace("T", " ")  # to the minute, so that 80 columns hold it
+        table.add_row(str(sweep["sweep"]), at, kind, sweep["actor"], sweep["by"], changed, undone)
     console.print(table)

@@ -147,7 +147,7 @@ def _findings(
     yield examine_conflicts(census)
     yield examine_sparse_classes(census)
     yield examine_balance(census)
-    yield examine_lengths(census, measures, limit)
+    yield examine_lengths(census, measures, limit, snapshot.path if snapshot else None)
     yield examine_scripts(census, measures)
     yield examine_outliers(census, measures)
     if judged is not None:

@@ -1,5 +1,7 @@
 """Lengths: how long the texts are, and how many are cut by what a model reads."""
 
+from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +24,8 @@ class Limit(NamedTuple):
     bundle: str | None = None
 
 
-def examine_lengths(census: Census, measures: Measures, limit: Limit) -> Finding:
-    """Characters and tokens of the texts, against the limit."""
+def examine_lengths(census: Census, measures: Measures, limit: Limit, snapshot: Path | None = None) -> Finding:
+    """Characters and tokens of the texts, against the limit; `snapshot`: the folder to train on, where one is known."""
     is_exact = measures.tokens is not None
     tokens = measures.tokens if measures.tokens is not None else measures.estimated_tokens()
     cut = np.flatnonzero(tokens > limit.tokens)
@@ -69,8 +71,16 @@ def examine_lengths(census: Census, measures: Measures, limit: Limit) -> Finding
             )
             for row in cut[np.argsort(-tokens[cut], kind="stable")][:EXAMPLES].tolist()
         ),
-        commands=(f"wenlei train --snapshot FOLDER --arch bert --max-length {longer}",) if longer else (),
+        commands=_commands(census.name, snapshot, longer) if longer else (),
     )
+
+
+def _commands(library: str, snapshot: Path | None, longer: int) -> tuple[str, ...]:
+    train = (
+        f"wenlei train --snapshot {quote(str(snapshot)) if snapshot else 'FOLDER'} --arch bert --max-length {longer}"
+    )
+    # the first prints the folder that the second takes
+    return (train,) if snapshot else (f"wenlei library snapshot --library {library}", train)
 
 
 def _quantiles(values: np.ndarray) -> dict[str, int]:

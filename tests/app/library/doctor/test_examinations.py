@@ -136,7 +136,12 @@ def test_texts_longer_than_the_model_reads_are_told_by_estimate(workshop: Worksh
     finding = found(workshop, Kind.LENGTHS)
     assert (finding.count, finding.figures["exact"], finding.severity) == (1, False, Severity.NOTABLE)
     assert finding.figures["tokens"]["100"] == 202
-    assert "--max-length" in finding.commands[0]
+    first, second = finding.commands
+    assert first == "wenlei library snapshot --library default"  # it prints the folder that the next one takes
+    assert second.startswith("wenlei train --snapshot FOLDER --arch bert --max-length")
+    frozen = workshop.freeze().snapshot
+    (only,) = found(workshop, Kind.LENGTHS, snapshot=frozen.hash).commands
+    assert only.startswith(f"wenlei train --snapshot {frozen.path} --arch bert --max-length")
     assert found(workshop, Kind.LENGTHS, max_length=202).count == 0
     assert found(workshop, Kind.LENGTHS, max_length=51).count == 2
 
