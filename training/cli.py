@@ -149,7 +149,11 @@ def train(
 
         run = train_once(opened, recipe, out=out)
     shown = {"train（折外 out of fold）" if split == "train" else split: each for split, each in run.metrics.items()}
-    emit({"run": str(run.path), "metrics": run.metrics}, as_json=json, render=lambda console: _show(console, shown))
+    emit(
+        {"run": str(run.path), "metrics": run.metrics},
+        as_json=json,
+        render=lambda console: _show_run(console, shown, run.path),
+    )
 
 
 @app.command()
@@ -227,6 +231,12 @@ def _choice(kind: type[Any], value: str, option: str) -> Any:
         return kind(value)
     except ValueError:
         raise BadInput(f"{option} {value}: choose one of {', '.join(member.value for member in kind)}") from None
+
+
+def _show_run(console: Console, metrics: dict[str, Any], path: Path) -> None:
+    """The figures, then where the run lies, which the next command asks for."""
+    _show(console, metrics)
+    console.print(f"训练记录 run  {path}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _show(console: Console, metrics: dict[str, Any]) -> None:

@@ -52,7 +52,9 @@ def test_train_by_folds_says_what_it_left(
     assert result["run"] == str(tmp_path / "runs" / f"linear-{snapshot.hash[:8]}-folds2-seed3")
     assert result["metrics"]["train"]["n"] == 80
     assert "fold 2/2" in told
-    assert "折外" in answer(0, *by_folds)[0]
+    shown = answer(0, *by_folds)[0]
+    assert "折外" in shown
+    assert shown.splitlines()[-1] == f"训练记录 run  {tmp_path / 'runs' / f'linear-{snapshot.hash[:8]}-folds2-seed0'}"
     assert "train without --folds" in answer(2, "export", result["run"], "--out", str(tmp_path / "bundle"))[1]
 
 
