@@ -1,5 +1,6 @@
 """The pool: the samples of a library that carry no label now, in flat memory."""
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -62,6 +63,13 @@ def swept_after(
         .limit(limit)
     )
     return [SampleText(row.id, row.text, row.pair) for row in connection.execute(query)]
+
+
+def labels_of(connection: sa.Connection, library_id: int, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The current labels, sorted, of these samples, if they have any; at most some ten thousand of them."""
+    query = sa.select(catalogue.c.sample_id, catalogue.c.labels)
+    here = (catalogue.c.library_id == library_id, catalogue.c.sample_id.in_(ids), catalogue.c.labels.is_not(None))
+    return {row.sample_id: tuple(json.loads(row.labels)) for row in connection.execute(query.where(*here))}
 
 
 def sources_of(connection: sa.Connection, library_id: int, ids: Sequence[str]) -> dict[str, str]:

@@ -30,13 +30,18 @@ class Rule:
 class Decision:
     """rules: as they were found, those of several sets by how much they accept. accepted: (m,), of the pool.
 
-    earlier: how many of those that the gate accepted before these rules accept, too. The bound speaks of no others: an
+    again: (b,), which of those that the gate accepted before these rules accept, too. The bound speaks of no others: an
     earlier run may have had a looser bound, or classes that these rules leave out.
     """
 
     rules: tuple[Rule, ...]
     accepted: BoolArray
-    earlier: int
+    again: BoolArray
+
+    @property
+    def earlier(self) -> int:
+        """How many of those of before are accepted again."""
+        return int(self.again.sum())
 
 
 def decide(
@@ -62,7 +67,7 @@ def decide(
     if not per_class:
         given, asked = np.flatnonzero(calibration.able), np.flatnonzero(pool.able)
         rule = _rule(None, given, asked, calibration, wrong, pool, bound, accepted, new)
-        return Decision((rule,), accepted[:new], int(accepted[new:].sum()))
+        return Decision((rule,), accepted[:new], accepted[new:])
     of_calibration, of_pool = (_positions(each, sets) for each in (calibration, pool))
     none = np.empty(0, np.int64)
     groups = [(labels, of_calibration.get(labels, none), asked) for labels, asked in sorted(of_pool.items())]
@@ -72,7 +77,7 @@ def decide(
         _rule(labels, given, asked, calibration, wrong, pool, shared, accepted, new) for labels, given, asked in groups
     ]
     ordered = tuple(sorted(rules, key=lambda rule: (-rule.accepted, -rule.pool)))
-    return Decision(ordered, accepted[:new], int(accepted[new:].sum()))
+    return Decision(ordered, accepted[:new], accepted[new:])
 
 
 def _positions(predicted: Predicted, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], IntArray]:

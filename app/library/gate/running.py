@@ -1,6 +1,6 @@
 """Run the gate: weigh a pool, accept what the bound allows in one sweep, and send the rest to review."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -18,6 +18,7 @@ from app.library.scoring import library_for, only_of_pool, pool_samples, pool_si
 from app.library.sweeping import apply_sweep
 from app.store.database import connect, reading
 from app.store.libraries import get_library
+from app.store.pool import labels_of
 from app.store.reviews import Wanted
 from app.store.sweeps import SweptLabels
 from model.errors import BadInput, WenleiError
@@ -57,7 +58,8 @@ class Weighed:
     """A pool that was weighed, and nothing written.
 
     wrong: (n,), which calibration samples the model has wrong. before: labels that the gate gave in earlier runs, which
-    the bound is made to hold for, too.
+    the bound is made to hold for, too. contradicted: of those that are accepted again, how many have other labels, as
+    another model gave them: the bound is about what this one says.
     """
 
     library: str
@@ -69,6 +71,7 @@ class Weighed:
     wrong: BoolArray
     pool: Predicted
     before: int
+    contradicted: int
     sets: list[tuple[str, ...]]
     decision: Decision
     compared: Compared
@@ -151,6 +154,10 @@ def weigh(
     pool = predictor.predict(pool_samples(engine, prepared.library), on_texts=on_scored)
     before = predictor.predict(swept_samples(engine, prepared.library, KIND), on_texts=on_scored)
     both = together(pool, before)
+    decision = decide(
+        predicted, wrong, both, plan.bound, sets=predictor.sets, per_class=plan.per_class, new=len(pool.ids)
+    )
+    said = {before.ids[place]: predictor.sets[before.sets[place]] for place in np.flatnonzero(decision.again).tolist()}
     return Weighed(
         library=prepared.library,
         version=prepared.version,
@@ -161,10 +168,9 @@ def weigh(
         wrong=wrong,
         pool=pool,
         before=len(before.ids),
+        contradicted=_contradicted(engine, prepared.library, said),
         sets=predictor.sets,
-        decision=decide(
-            predicted, wrong, both, plan.bound, sets=predictor.sets, per_class=plan.per_class, new=len(pool.ids)
-        ),
+        decision=decision,
         compared=compare(engine, prepared.library, predicted, both),
     )
 
@@ -255,6 +261,15 @@ def _wanted(weighed: Weighed, rest: BoolArray) -> Iterator[Wanted]:
             proposed_by=weighed.model if able else None,
             confidence=sure if able else None,
         )
+
+
+def _contradicted(engine: sa.Engine, name: str, said: Mapping[str, tuple[str, ...]]) -> int:
+    """How many of the samples have other labels than the model says. said: their ids → what it says."""
+    ids = list(said)
+    with connect(engine) as connection, reading(connection):
+        library = get_library(connection, name)
+        parts = [labels_of(connection, library.id, ids[start : start + 5_000]) for start in range(0, len(ids), 5_000)]
+    return sum(labels != said[sample] for part in parts for sample, labels in part.items())
 
 
 def _still_in_pool(engine: sa.Engine, weighed: Weighed) -> BoolArray:

@@ -178,6 +178,12 @@ def warnings(weighed: Weighed) -> list[str]:
             f"the calibration samples in {', '.join(english)}, so the guarantee may not hold: label some of it, drawn "
             "by lot, and calibrate on that"
         )
+    if weighed.contradicted:
+        told.append(
+            f"别的模型此前验收的标签，有 {weighed.contradicted:,} 条这个模型另有判断；保证只说这个模型的 | of the "
+            f"labels that another model gave before, {weighed.contradicted:,} are not what this one says, and the "
+            "guarantee is about what this one says"
+        )
     if calibration.split is Split.DEV:
         told.append(
             "用 dev 校准：模型与温度、阈值正是在它上面选的，错误率可能偏低；有 test 则用 test | calibrated on dev, on "

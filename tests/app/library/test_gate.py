@@ -14,7 +14,7 @@ from app.library.gate.running import Applied, Plan, Weighed, apply, prepare, wei
 from app.library.history import history
 from app.library.labelling import label_sample
 from app.library.scoring import pool_samples
-from app.library.shapes.gate import as_outcome, gate_report
+from app.library.shapes.gate import as_outcome, gate_report, warnings
 from app.library.sweeping import apply_sweep, list_sweeps, undo_sweep
 from app.library.verifying import verify
 from app.store.sweeps import SweptLabels
@@ -180,6 +180,33 @@ def test_the_bound_is_not_stated_of_what_an_earlier_run_accepted_under_a_looser_
     assert strict.decision.accepted.any()
     assert 0 < strict.decision.earlier < loose.accepted
     assert f"with the {strict.decision.earlier} of before" in gate_report(strict)["guarantee"]
+
+
+def test_labels_of_before_that_this_model_contradicts_are_counted(gate: Gate) -> None:
+    classifier = gate.freeze()
+    first = gate.weigh(classifier)
+    sure = [index for index, accepted in enumerate(first.decision.accepted.tolist()) if accepted]
+    said = [(first.pool.ids[index], first.sets[first.pool.sets[index]]) for index in sure[:5]]
+    other = {("好评",): ("差评",), ("差评",): ("好评",)}
+    rows = [
+        SweptLabels(sample, other[labels] if place < 3 else labels, 0.9) for place, (sample, labels) in enumerate(said)
+    ]
+    apply_sweep(
+        gate.workshop.engine,
+        library="default",
+        kind="gate",
+        actor="别的@1",
+        rows=rows,
+        asked={},
+        outcome={},
+        by="标注员甲",
+        version=first.version,
+    )
+    again = gate.weigh(classifier)
+    assert (again.before, again.decision.earlier, again.contradicted) == (5, 5, 3)
+    assert any("another model gave before, 3 are not what this one says" in told for told in warnings(again))
+    assert first.contradicted == 0
+    assert not any("another model" in told for told in warnings(first))
 
 
 def test_too_few_samples_accept_nothing_and_say_how_many_it_takes(gate: Gate) -> None:
