@@ -1,6 +1,7 @@
 """Sweeps: a machine labels many samples, or takes their labels away, as one thing that can be undone.
 
-What a person has said stands: samples with a word of one are left out, however sure the machine is.
+What a person has said stands: samples with a word of one are left out, however sure the machine is. So are samples
+whose label has changed since the machine has judged it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 
 from app.library.cataloguing import SAMPLES_AT_ONCE, ensure_catalogue, recatalogue
 from app.library.labelling import person_name, remark_text
-from app.library.labels import standing, withdrawn_by
+from app.library.labels import current_labels, label_positions, standing, withdrawn_by
 from app.store.audit import record
 from app.store.database import connect, reading, writing
 from app.store.events import SampleEvents, events_of_samples, lock_samples
@@ -24,7 +25,9 @@ OnSamples = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """A sweep that was written. changed: samples that it speaks about. kept: those left out for a person's word."""
+    """A sweep that was written. changed: samples that it speaks about. kept: those left out for a person's word, or
+    because their label has changed since it was judged.
+    """
 
     sweep: int
     changed: int
@@ -38,6 +41,7 @@ def apply_sweep(
     kind: str,
     actor: str,
     rows: Sequence[SweptLabels],
+    judged: Mapping[str, tuple[str, ...]],
     asked: Mapping[str, Any],
     outcome: Mapping[str, Any],
     by: str,
@@ -47,12 +51,13 @@ def apply_sweep(
 ) -> Swept:
     """Write what the model `actor` decided about samples, all of it or nothing, and what their labels are then.
 
-    rows: a sample each. version: of the taxonomy that the labels are of. by: who has it done. `on_samples` hears of
-    samples that are done.
+    rows: a sample each. judged: the labels, sorted, that each sample had when the model judged it; none where it is not
+    among them. version: of the taxonomy that the labels are of. by: who has it done. `on_samples` hears of samples that
+    are done.
 
     Raises:
-        UnknownLibrary: there is no such library. BadInput: the taxonomy is another by now, or there are no samples that
-        nobody has labelled. Nothing is written then.
+        UnknownLibrary: there is no such library. BadInput: the taxonomy is another by now, or no samples are left that
+        may be swept. Nothing is written then.
     """
     person, remark = person_name(by), remark_text(note)
     ensure_catalogue(engine, library)
@@ -64,9 +69,12 @@ def apply_sweep(
                 f"the taxonomy of library {library!r} has become version {into.version}, and the labels are of version "
                 f"{version}; do it again"
             )
-        free = list(_without_persons(connection, into, sorted(rows)))
+        free = list(_as_judged(connection, into, sorted(rows), judged))
         if not free:
-            raise BadInput(f"there is nothing to {kind} in library {library!r} about which no person has spoken")
+            raise BadInput(
+                f"there is nothing to {kind} in library {library!r}: persons have spoken about all of it, or it has "
+                "other labels by now"
+            )
         kept = len(rows) - len(free)
         sweep = record_sweep(
             connection,
@@ -156,13 +164,23 @@ def spoken_for(sample: SampleEvents) -> bool:
     return any(event.actor_kind == "person" for event in standing(sample.events))
 
 
-def _without_persons(connection: sa.Connection, library: Library, rows: Sequence[SweptLabels]) -> Iterator[SweptLabels]:
-    """The rows, sorted by sample, of those about which no person has spoken; these are locked."""
+def _as_judged(
+    connection: sa.Connection,
+    library: Library,
+    rows: Sequence[SweptLabels],
+    judged: Mapping[str, tuple[str, ...]],
+) -> Iterator[SweptLabels]:
+    """The rows, sorted by sample, about which no person has spoken and whose labels are as they were judged; these are
+    locked.
+    """
+    positions = label_positions(library.definition.taxonomy)
     for start in range(0, len(rows), SAMPLES_AT_ONCE):
         some = {row.sample_id: row for row in rows[start : start + SAMPLES_AT_ONCE]}
         lock_samples(connection, library.id, list(some))
         for sample in events_of_samples(connection, library.id, list(some)):
-            if not spoken_for(sample):
+            current = current_labels(sample.events, positions)
+            labels = current.labels if current else ()
+            if not spoken_for(sample) and labels == judged.get(sample.id, ()):
                 yield some[sample.id]
 
 

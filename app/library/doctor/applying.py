@@ -32,8 +32,8 @@ class Action(StrEnum):
 class Applied:
     """What cleaning did. found: labels that are so probably wrong. sweep: None where nothing was written.
 
-    changed: of these, samples that it changes, or would. kept: those left out for a person's word. held_out: those
-    left to people, for they are in dev or test.
+    changed: of these, samples that it changes, or would. kept: those left out for a person's word, or whose label has
+    changed meanwhile. held_out: those left to people, for they are in dev or test.
     """
 
     action: Action
@@ -84,6 +84,7 @@ def apply_label_errors(
         kind=action,
         actor=run.path.name,
         rows=rows,
+        judged={verdicts.ids[place]: verdicts.given[place] for place in places},
         asked={"run": run.path.name, "snapshot": run.snapshot, "min_confidence": min_confidence},
         outcome={"judged": len(verdicts), "held_out": held_out},
         by=by,

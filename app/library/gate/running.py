@@ -204,6 +204,7 @@ def apply(
             kind=KIND,
             actor=weighed.model,
             rows=rows,
+            judged={},
             asked=_asked(weighed),
             outcome=report,
             by=by,

@@ -20,6 +20,7 @@ def sweep(workshop: Workshop) -> int:
         kind="relabel",
         actor="linear@1a2b",
         rows=[SweptLabels(sample_id("早餐凉了"), ("差评",), 0.9)],
+        judged={sample_id("早餐凉了"): ("好评",)},
         asked={"min_confidence": 0.8},
         outcome={},
         by="标注员甲",

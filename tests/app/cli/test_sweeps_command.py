@@ -31,6 +31,7 @@ def test_sweeps_are_listed_and_undone(
             kind="drop",
             actor="linear@1a2b3c4d5e6f",
             rows=[SweptLabels(sample_id("早餐凉了"), (), 0.9)],
+            judged={sample_id("早餐凉了"): ("好评",)},
             asked={},
             outcome={},
             by="标注员甲",

@@ -71,6 +71,7 @@ def test_a_label_that_a_machine_changed_in_mid_review_is_not_accepted_unseen(rev
         kind="relabel",
         actor="linear@1a2b",
         rows=rows,
+        judged=reviews.labels(row.sample_id for row in rows),
         asked={},
         outcome={},
         by="标注员甲",

@@ -195,6 +195,7 @@ def test_a_snapshot_tells_whose_its_labels_are_and_warns_of_a_test_that_machines
         kind="relabel",
         actor="linear@1a2b",
         rows=[SweptLabels(sample_id("床很软"), ("差评",), 0.9)],
+        judged={sample_id("床很软"): ("好评",)},
         asked={},
         outcome={},
         by="标注员甲",

@@ -40,6 +40,7 @@ def sweep(workshop: Workshop, text: str, labels: tuple[str, ...]) -> int:
         kind="gate" if labels else "drop",
         actor="tiny@1a2b",
         rows=[row],
+        judged=workshop.labels([row.sample_id]),
         asked={},
         outcome={},
         by="标注员甲",

@@ -24,13 +24,21 @@ def reviews(workshop: Workshop) -> Workshop:
     return workshop
 
 
-def sweep(reviews: Workshop, said: dict[str, tuple[str, ...]], kind: str = "relabel", version: int = 1) -> Swept:
+def sweep(
+    reviews: Workshop,
+    said: dict[str, tuple[str, ...]],
+    kind: str = "relabel",
+    version: int = 1,
+    judged: dict[str, tuple[str, ...]] | None = None,
+) -> Swept:
+    rows = [SweptLabels(sample_id(text), labels, 0.9) for text, labels in said.items()]
     return apply_sweep(
         reviews.engine,
         library="default",
         kind=kind,
         actor="linear@1a2b",
-        rows=[SweptLabels(sample_id(text), labels, 0.9) for text, labels in said.items()],
+        rows=rows,
+        judged=reviews.labels(row.sample_id for row in rows) if judged is None else judged,
         asked={"min_confidence": 0.8},
         outcome={},
         by="标注员甲",
@@ -109,6 +117,17 @@ def test_an_event_of_a_sweep_that_was_undone_by_itself_stays_undone(reviews: Wor
     assert undo_sweep(reviews.engine, library="default", sweep=done.sweep, by="标注员乙").changed == 1
     with pytest.raises(BadInput, match=f"nothing of sweep {done.sweep} counts"):
         undo_sweep(reviews.engine, library="default", sweep=done.sweep, by="标注员乙")
+
+
+def test_what_has_another_label_since_it_was_judged_is_left_out(reviews: Workshop) -> None:
+    judged = reviews.labels(map(sample_id, TEXTS))
+    sweep(reviews, {"早餐凉": ("差评",)})
+    done = sweep(reviews, {"早餐凉": (), "床很软": ()}, kind="drop", judged=judged)
+    assert (done.changed, done.kept) == (1, 1)
+    assert labels(reviews)["早餐凉"] == ("差评",)
+    assert labels(reviews)["床很软"] is None
+    with pytest.raises(BadInput, match="it has other labels by now"):
+        sweep(reviews, {"没标过的": ("差评",)}, judged={sample_id("没标过的"): ("好评",)})
 
 
 def test_sweeps_of_an_older_taxonomy_and_unknown_ones_are_refused(reviews: Workshop) -> None:

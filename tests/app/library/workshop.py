@@ -1,11 +1,13 @@
 """A place to try a library out: files are written, imported and frozen in a line each."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from app.library.definition import ImportOptions
+from app.library.history import history
 from app.library.importing import Imported, import_files
 from app.library.rows import Columns
 from app.library.snapshots import Conflicts, Frozen, freeze
@@ -58,6 +60,11 @@ class Workshop:
 
     def samples(self, library: str = "default", **options: Any) -> dict[str, Sample]:
         return {sample.text: sample for sample in self.freeze(library, **options).snapshot.samples()}
+
+    def labels(self, ids: Iterable[str], library: str = "default") -> dict[str, tuple[str, ...]]:
+        """The current labels of some samples, none where they have none."""
+        found = {sample: history(self.engine, library=library, sample=sample).current for sample in ids}
+        return {sample: current.labels if current else () for sample, current in found.items()}
 
     def count(self, table: sa.Table) -> int:
         with self.engine.connect() as connection:
