@@ -14,6 +14,7 @@ from importlib.metadata import entry_points, version
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from model.errors import MissingExtra, WenleiError
 
@@ -64,6 +65,8 @@ def build(arguments: Sequence[str]) -> typer.Typer:
     Raises:
         MissingExtra: they call none of our own commands, and the others can't be imported.
     """
+    if "--help" in arguments or len(arguments) < 2:
+        _fold_help()
     called = next((argument for argument in arguments if not argument.startswith("-")), None)
     root = typer.Typer(
         name="wenlei",
@@ -92,6 +95,22 @@ def describe(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         message = f"{error.filename}: {error.strerror}"
     return " ".join(message.split())
+
+
+def _fold_help() -> None:
+    """Let help go on in the next line where it is too long for its column, also where it has no space to break at.
+
+    Chinese has none, and would be cut.
+    """
+    from typer import rich_utils  # slow to import, and only needed for help
+
+    class Folded(rich_utils.OptionHighlighter):
+        def __call__(self, text: str | Text) -> Text:
+            made = super().__call__(text)
+            made.overflow = "fold"
+            return made
+
+    rich_utils.highlighter = Folded()
 
 
 def _add_entry_points(root: typer.Typer, called: str | None) -> None:

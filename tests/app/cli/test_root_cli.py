@@ -55,6 +55,18 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str], name: str) -
     assert (code, "Usage: wenlei" in out) == (0, True)
 
 
+@pytest.mark.parametrize("command", [("library", "import"), ("library",), ("train",), ("review", "start")])
+def test_help_in_a_narrow_terminal_loses_no_character(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    narrow = run(capsys, *command, "--help")[1]
+    monkeypatch.setenv("COLUMNS", "400")
+    wide = run(capsys, *command, "--help")[1]
+    chinese = re.compile(r"[\u4e00-\u9fff]")
+    assert sorted(chinese.findall(narrow)) == sorted(chinese.findall(wide))
+
+
 def test_a_command_that_does_not_exist_is_a_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "nonsense")
     assert code == 2
