@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from app.cli.agreeing import line
 from app.library.review.deciding import Decided
@@ -50,23 +48,14 @@ def show_review(console: Console, review: Review | None) -> None:
 
 
 def show_reviews(console: Console, page: ReviewPage, offset: int) -> None:
-    """A row for each item, and below which these are, of how many."""
-    table = Table()
-    for name in ("编号\nitem", "价值\nvalue"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name in ("样本\nsample", "文本\ntext", "当前\nnow", "建议\nproposed", "缘由\nreason", "领取人\nclaimed by"):
-        table.add_column(name, overflow="fold")
+    """Of each item its number, value and reason, then its labels and text; and which these are, of how many."""
     for review in page.reviews:
         item = review.item
         text = review.text if review.pair is None else f"{review.text} ‖ {review.pair}"
-        table.add_row(
-            f"{item.id}",
-            f"{item.value:.3f}",
-            item.sample_id[:SHOWN_ID],
-            *map(Text, (text, _labels(review.labels), _labels(review.proposed), reason_name(item.reason))),
-            item.claimed_by,
-        )
-    console.print(table)
+        held = f"  领取人 claimed by {item.claimed_by}" if item.claimed_by else ""
+        line(console, f"{item.id}  {item.value:.3f}  {item.sample_id[:SHOWN_ID]}  {reason_name(item.reason)}{held}")
+        proposed = f" → {_labels(review.proposed)}" if review.proposed else ""
+        line(console, f"    {_labels(review.labels)}{proposed}  {text}")
     shown = f"{offset + 1:,}–{offset + len(page.reviews):,}" if page.reviews else "0"
     line(console, f"{shown} / {page.total:,}")
 
