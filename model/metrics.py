@@ -187,8 +187,12 @@ def krippendorff_alpha(units: Sequence[Sequence[int]], values: BoolArray) -> flo
 
 
 def _masi_distance(shared: Any, one: Any, other: Any) -> CountArray:
-    """How far two sets of the sizes `one` and `other` are apart that have `shared` labels in common, 0 to 1."""
-    jaccard = shared / (one + other - shared)
+    """How far two sets of the sizes `one` and `other` are apart that have `shared` labels in common, 0 to 1.
+
+    Two empty sets are the same; an empty one is as far from any other as can be.
+    """
+    union = one + other - shared
+    jaccard = np.where(union == 0, 1, shared / np.maximum(union, 1))
     smaller, larger = np.minimum(one, other), np.maximum(one, other)
     monotonicity = np.where(shared == larger, 1, np.where(shared == smaller, 2 / 3, 1 / 3))
     return np.asarray(1 - jaccard * monotonicity)

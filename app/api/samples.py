@@ -3,7 +3,8 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
-from pydantic import FailFast, Field
+from pydantic import FailFast, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from app.api.bodies import MAX_PAGE_SIZE, MAX_POSITION, PAGE_SIZE, PROBLEMS, Body, LabelName, Note, OfLibrary, Words
 from app.api.deps import Asker, Database
@@ -49,13 +50,28 @@ class OfText(OfLibrary):
 
 
 class Word(Body):
-    """What the key's user says about a sample. `labels`: by name, code or alias. `confidence`: how sure, 0 to 1."""
+    """What the key's user says about a sample. `labels`: by name, code or alias; or `none`: it belongs to no class.
 
-    labels: Annotated[list[LabelName], Field(min_length=1, max_length=MAX_LABELS_AT_ONCE), FailFast()] = Field(
-        examples=[["好评"]]
+    `confidence`: how sure, 0 to 1.
+    """
+
+    none: bool = Field(default=False, description="不属于任何类别，代替标签 | it belongs to none of the classes")
+    labels: Annotated[list[LabelName], Field(max_length=MAX_LABELS_AT_ONCE), FailFast()] = Field(
+        default_factory=list, validate_default=True, examples=[["好评"]]
     )
     confidence: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     note: Note = None
+
+    @field_validator("labels")
+    @classmethod
+    def _labels_or_none(cls, labels: list[str], others: ValidationInfo) -> list[str]:
+        """Only who says so means none: a list may be empty by mistake."""
+        none = others.data.get("none")
+        if none is False and not labels:
+            raise PydanticCustomError("no_labels", 'give at least one, or "none": true where no class fits')
+        if none and labels:
+            raise PydanticCustomError("labels_and_none", 'give either labels or "none": true')
+        return labels
 
 
 @router.get("", summary="列出、搜索样本 | List and search samples")
@@ -99,6 +115,7 @@ def label(
             library=of.library,
             sample=sample,
             labels=body.labels,
+            none=body.none,
             by=asker.user,
             confidence=body.confidence,
             note=body.note,

@@ -45,6 +45,7 @@ def label(
     labels: Annotated[
         list[str] | None, typer.Argument(metavar="[LABEL]...", help="标签；层级标签写完整路径 | the labels")
     ] = None,
+    none: Annotated[bool, typer.Option("--none", help="不属于任何类别 | it belongs to none of the classes")] = False,
     confidence: Annotated[
         float | None,
         typer.Option(help="把握，0 到 1；与 --bundle 同用时为保证的把握，默认 0.95 | how sure; of the guarantee: 0.95"),
@@ -99,20 +100,26 @@ def label(
     if bundle is not None:
         if sample is not None or is_text:
             raise BadInput("a sample and --bundle are both given; --bundle labels all that nobody has labelled")
+        if none:
+            raise BadInput("--none and --bundle are both given; --none is what a person says of one sample")
         asked = Asked(library, by, per_class, calibration, split, precision, note, dry_run, not no_review)
         label_pool(bundle, max_error, confidence, asked, as_json=as_json)
         return
     if given := [option for option, is_given in of_pool.items() if is_given]:
         raise BadInput(f"{', '.join(given)}: only for labelling by a model; name one with --bundle")
-    if sample is None or not labels:
-        raise BadInput("give a sample and its labels, or --bundle and --max-error to let a model label the rest")
+    if sample is None or not (labels or none):
+        raise BadInput(
+            "give a sample and its labels, or --none where no class fits, or --bundle and --max-error to let a model "
+            "label the rest"
+        )
     with open_database(load_settings()) as engine:
         spoken = label_sample(
             engine,
             library=library,
             sample=sample,
             is_text=is_text,
-            labels=labels,
+            labels=labels or (),
+            none=none,
             by=check_person(engine, by),
             confidence=confidence,
             note=note,
@@ -208,7 +215,7 @@ def _show_history(console: Console, found: History) -> None:
 def _line(recorded: RecordedEvent) -> str:
     """An event on one line: number, time, who, what, and what else is known."""
     event = recorded.event
-    said = f"撤销 undoes {event.undoes}" if event.undoes else " + ".join(recorded.said)
+    said = f"撤销 undoes {event.undoes}" if event.undoes else " + ".join(recorded.said) or "无标签 no label"
     if recorded.said != event.labels and not event.undoes:
         said += f" → {' + '.join(event.labels) or '（待定 undecided）'}"
     parts = [

@@ -43,7 +43,8 @@ class Agreement:
 def measure_agreement(engine: sa.Engine, *, library: str) -> Agreement:
     """The agreement of each person's newest word on the samples that two persons or more have labelled.
 
-    Sets of labels agree when they are the same; alpha also knows how much they overlap (MASI).
+    Sets of labels agree when they are the same; alpha also knows how much they overlap (MASI). That no class fits is a
+    word like others; one of whose classes nothing is left today does not count.
 
     Raises:
         UnknownLibrary: there is no such library. BadInput: no sample was labelled by two persons.
@@ -55,12 +56,13 @@ def measure_agreement(engine: sa.Engine, *, library: str) -> Agreement:
     with connect(engine) as connection, reading(connection):
         source = get_library(connection, library)
         for sample in events_of_shared(connection, source.id):
+            undecided = {recorded.event.id for recorded in sample.recorded if recorded.undecided}
             words = sorted(
                 (word.actor, codes.setdefault(word.labels, len(codes)))
                 for word in candidates(sample.events)
-                if word.actor_kind == "person"
+                if word.actor_kind == "person" and word.id not in undecided
             )
-            if len(words) < 2:  # the others' words were undone
+            if len(words) < 2:  # the others' words were undone, or their classes are gone
                 continue
             units.append([code for _, code in words])
             persons.update(person for person, _ in words)

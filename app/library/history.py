@@ -35,7 +35,7 @@ class History:
             if self.current and recorded.event.id == self.current.event:
                 return recorded
         raise BadInput(
-            f"sample {self.sample.id} has no label: nobody gave it one, or all was undone; "
+            f"sample {self.sample.id} has no label: nobody gave it one, all was undone, or no class fits; "
             f"see wenlei library history {self.sample.id}"
         )
 

@@ -1,4 +1,4 @@
-"""What persons say about samples: a label, or that an earlier event shall not count. Each is an event of its own."""
+"""What persons say about samples: a label, that none fits, or that an earlier event shall not count; each an event."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,26 +36,29 @@ def label_sample(
     library: str,
     sample: str,
     is_text: bool = False,
-    labels: Sequence[str],
+    labels: Sequence[str] = (),
+    none: bool = False,
     by: str,
     confidence: float | None = None,
     note: str | None = None,
 ) -> Spoken:
     """Record that the person `by` gives `labels` to a sample, found by its id, the id's beginning, or its text.
 
-    confidence: 0 to 1.
+    none: it belongs to none of the classes, and no labels are given. confidence: 0 to 1.
 
     Raises:
         UnknownLibrary, UnknownSample: there is none. UnknownLabel: a label is not in the taxonomy. BadInput: there are
-        too many or none, or the name, the confidence or the note can't be one. Nothing is written then.
+        too many, or none without `none`, or the name, the confidence or the note can't be one. Nothing is written then.
     """
     person, remark = person_name(by), remark_text(note)
+    if none and labels:
+        raise BadInput(f"labels {preview(labels)} are given, and that there are none; give either the labels or --none")
     if confidence is not None and not 0 <= confidence <= 1:
         raise BadInput(f"--confidence {confidence:g}: give a number from 0 to 1")
     with connect(engine) as connection, writing(connection):
         share_library(connection, library)
         into = get_library(connection, library)
-        chosen = check_labels(into.definition, labels)
+        chosen = [] if none else check_labels(into.definition, labels)
         sample_id = find_sample(connection, into, sample, is_text=is_text)
         return speak(connection, into, sample_id, labels=chosen, person=person, confidence=confidence, note=remark)
 
@@ -70,7 +73,10 @@ def speak(
     confidence: float | None = None,
     note: str | None = None,
 ) -> Spoken:
-    """As `label_sample`, in a transaction that shares the library; all that is given was checked."""
+    """As `label_sample`, in a transaction that shares the library; all that is given was checked.
+
+    labels: sorted; none where no class fits.
+    """
     lock_sample(connection, into.id, sample_id)
     event = record_word(
         connection,

@@ -21,8 +21,8 @@ def current_labels(events: Sequence[LabelEvent], positions: Mapping[str, int]) -
 
     `events`: oldest first. `positions`: label → position in the taxonomy. Events that were undone do not count, nor
     do proposals of rules and models; with nothing else there is no current label. Nor is there one where the newest
-    word names a class that is gone from the taxonomy: what to say instead is for a person to decide; or where a sweep
-    took the label away.
+    word names a class that is gone from the taxonomy: what to say instead is for a person to decide; or where it says
+    that the sample belongs to none of the classes, or a sweep took the label away.
     """
     words = candidates(events)
     if not words:

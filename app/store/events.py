@@ -17,6 +17,7 @@ from model.files import canonical_json
 from model.run import now
 
 LISTS_AT_ONCE = 400  # each is two variables of a statement
+NO_LABELS = "[]"  # what persons say of a text that belongs to no class, and sweeps of one whose label they take away
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class RecordedEvent:
     note: str | None
     source: str | None
     line: int | None
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it named classes and nothing of them is left: unlike a word that no class fits, it says nothing."""
+        return bool(self.said) and not self.event.labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,10 @@ def record_word(
     note: str | None = None,
     undoes: int | None = None,
 ) -> int:
-    """Append what a person says about a sample, which is locked: its labels, sorted, or an undo. The event's number."""
+    """Append what a person says about a sample, which is locked: its labels, sorted, or an undo. The event's number.
+
+    Without labels and without an undo, it says that the sample belongs to none of the classes.
+    """
     values = {
         "library_id": library_id,
         "sample_id": sample_id,

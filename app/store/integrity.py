@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from app.store.events import NO_LABELS
 from app.store.tables import label_events, metadata, samples, sources, sweeps
 
 ROWS_AT_ONCE = 10_000
-NO_LABELS = "[]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,12 @@ def stored_texts(connection: sa.Connection, library_id: int) -> Iterator[StoredT
 
 
 def stated_labels(connection: sa.Connection, library_id: int) -> list[StatedLabels]:
-    """Each different list of labels that an event of the library gives to a sample; sweeps may give none."""
+    """Each different list of labels that an event of the library gives; persons and sweeps may give none."""
+    may_give_none = label_events.c.sweep_id.is_not(None) | (label_events.c.actor_kind == "person")
     query = (
         sa.select(label_events.c.labels, sa.func.min(label_events.c.id), sa.func.count())
         .where(label_events.c.library_id == library_id, label_events.c.undoes.is_(None))
-        .where(label_events.c.sweep_id.is_(None) | (label_events.c.labels != NO_LABELS))
+        .where(~may_give_none | (label_events.c.labels != NO_LABELS))
         .group_by(label_events.c.labels)
         .order_by(sa.func.min(label_events.c.id))
     )

@@ -17,9 +17,10 @@ ROWS_AT_ONCE = 10_000
 class LabelEvent(NamedTuple):
     """What somebody said about a sample's labels. `actor_kind`: import, person, rule or model.
 
-    labels: in the terms of today's taxonomy; maybe none, where the class is gone. undoes: the number of the event that
-    this one withdraws; it says nothing else then. at: when it was said, ISO 8601 in UTC. sweep: the number of the one
-    that it belongs to, if any; what a rule or a model says counts only then, and no labels take the label away.
+    labels: in the terms of today's taxonomy; none where the class is gone, or where a person said that none fits.
+    undoes: the number of the event that this one withdraws; it says nothing else then. at: when it was said, ISO 8601
+    in UTC. sweep: the number of the one that it belongs to, if any; what a rule or a model says counts only then, and
+    no labels take the label away.
     """
 
     id: int

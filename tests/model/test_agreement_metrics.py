@@ -58,6 +58,14 @@ def test_alpha_of_sets_is_what_masi_gives_by_hand() -> None:
     assert krippendorff_alpha(given, values) == pytest.approx(1 - 7 * observed / expected)
 
 
+def test_alpha_knows_empty_sets_as_the_same_and_as_wholly_unlike_any_other() -> None:
+    values = sets([], [0], [0, 1])
+    assert krippendorff_alpha([[0, 0], [1, 1]], values) == 1
+    # distances: {} to both others 1, {0} to {0,1} 2/3; counts: {} 3, {0} 2, {0,1} 1
+    expected = 2 * (3 * 2 + 3 * 1 + 2 * 1 * 2 / 3)
+    assert krippendorff_alpha([[0, 0], [0, 1], [1, 2]], values) == pytest.approx(1 - 5 * 2 * (1 + 2 / 3) / expected)
+
+
 def test_alpha_needs_two_values_and_leaves_out_texts_with_one() -> None:
     values = np.eye(3, dtype=bool)
     assert krippendorff_alpha([[1, 1], [1, 1]], values) is None

@@ -37,7 +37,10 @@ POSTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/v1/taxonomy/split": ({"label": strings, "into": lists}, {"rest": strings, **note}),
     "/v1/taxonomy/move": ({"label": strings}, {"under": strings, **note}),
     "/v1/taxonomy/undo": ({}, {"version": numbers, **note}),
-    f"/v1/samples/{sample_id('房间大')}/labels": ({"labels": lists}, {"confidence": numbers, **note}),
+    f"/v1/samples/{sample_id('房间大')}/labels": (
+        {"labels": lists},
+        {"none": st.booleans(), "confidence": numbers, **note},
+    ),
     "/v1/events/1/undo": ({}, note),
     "/v1/reviews": ({"samples": lists}, {"value": numbers}),
     "/v1/reviews/claim": ({}, {"item": numbers, "reason": strings, "lease": numbers}),

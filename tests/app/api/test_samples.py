@@ -116,6 +116,16 @@ def test_a_label_bears_the_name_of_the_keys_user(ask: Ask) -> None:
     assert ask("GET", "/v1/samples/by-text", text=" 早餐凉 ") == told
 
 
+def test_a_text_may_belong_to_no_class(ask: Ask) -> None:
+    spoken = ask("POST", f"/v1/samples/{BIG}/labels", {"none": True, "note": "广告"})
+    assert (spoken["labels"], spoken["conflict"]) == (None, False)
+    told = ask("GET", f"/v1/samples/{BIG}")
+    assert (told["labels"], told["events"][-1]["who"], told["events"][-1]["labels"]) == (None, "operator", [])
+    assert ask("POST", f"/v1/samples/{COLD}/labels", {"labels": [], "none": True})["labels"] is None
+    assert ask("POST", f"/v1/samples/{COLD}/labels", {"labels": ["差评"], "none": False})["labels"] == ["差评"]
+    assert ask("POST", f"/v1/events/{spoken['event']}/undo")["labels"] == ["好评"]
+
+
 def test_an_event_is_undone_and_the_undo_too(ask: Ask) -> None:
     spoken = ask("POST", f"/v1/samples/{BIG}/labels", {"labels": ["中评"]})
     undone = ask("POST", f"/v1/events/{spoken['event']}/undo", {"note": "看错了"})
@@ -222,6 +232,9 @@ REFUSED: tuple[Refused, ...] = (
     ("POST", LABELS, b"{}", 422, "bad_input", "labels: "),
     ("POST", LABELS, '{"labels": "好评"}', 422, "bad_input", "labels: "),
     ("POST", LABELS, '{"labels": []}', 422, "bad_input", "labels: "),
+    ("POST", LABELS, '{"none": false}', 422, "bad_input", 'give at least one, or "none": true where no class fits'),
+    ("POST", LABELS, '{"labels": ["好评"], "none": true}', 422, "bad_input", 'give either labels or "none": true'),
+    ("POST", LABELS, '{"labels": ["好评"], "none": 1}', 422, "bad_input", "none: "),
     ("POST", LABELS, '{"labels": [""]}', 422, "bad_input", "labels.0: "),
     ("POST", LABELS, '{"labels": [1]}', 422, "bad_input", "labels.0: "),
     ("POST", LABELS, '{"labels": [null]}', 422, "bad_input", "labels.0: "),

@@ -99,6 +99,21 @@ def test_conflicts_page_by_page(reviews: Path, call: Call, lines: Callable[..., 
     assert shown[-1] == "2–2 / 2"
 
 
+def test_a_text_of_no_class_has_no_label_and_its_history_says_so(
+    reviews: Path, call: Call, refusal: Refusal, lines: Callable[..., list[str]]
+) -> None:
+    spoken = call("label", "房间大", "--none", "--text", "--by", "标注员甲", "--note", "广告")
+    assert (spoken["labels"], spoken["conflict"]) == (None, False)
+    said = call("history", "房间大", "--text")["events"][-1]
+    assert (said["who"], said["labels"], said["said"], said["current"]) == ("标注员甲", [], [], False)
+    shown = lines("history", "房间大", "--text")
+    assert shown[-2].endswith("  person 标注员甲  无标签 no label  “广告”")
+    assert shown[-1] == "当前没有标签 no label now"
+    assert "has no label" in refusal("blame", "房间大", "--text")
+    assert "房间大" in "".join(lines("samples", "--unlabelled"))
+    assert call("undo", str(spoken["event"]), "--by", "标注员甲")["labels"] == ["好评"]
+
+
 def test_agreement_of_two_persons(reviews: Path, call: Call, refusal: Refusal, lines: Callable[..., list[str]]) -> None:
     assert "no sample that two persons labelled" in refusal("agreement")
     for by, words in (("标注员甲", ("好评", "中评", "差评")), ("标注员乙", ("好评", "差评", "差评"))):
@@ -125,6 +140,13 @@ def test_agreement_of_two_persons(reviews: Path, call: Call, refusal: Refusal, l
     ("arguments", "message"),
     [
         (("label", "房间大", "好平", "--text", "--by", "标注员甲"), "label '好平' is not in the taxonomy"),
+        (("label", "房间大", "好评", "--none", "--text", "--by", "标注员甲"), "give either the labels or --none"),
+        (
+            ("label", "房间大", "--text", "--by", "标注员甲"),
+            "give a sample and its labels, or --none where no class fits",
+        ),
+        (("label", "--none", "--by", "标注员甲"), "give a sample and its labels"),
+        (("label", "--none", "--bundle", "b", "--by", "标注员甲"), "--none and --bundle are both given"),
         (("label", "ffff", "好评", "--by", "标注员甲"), "no sample whose id begins with 'ffff'"),
         (("undo", "99", "--by", "标注员甲"), "there is no event 99"),
         (("label", "房间大", "差评", "--text", "--by", "标注员丙"), "make one with wenlei user create 标注员丙"),
