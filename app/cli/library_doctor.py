@@ -11,6 +11,7 @@ from app.cli.agreeing import By, LibraryName, Note, examples, line, person
 from app.library.cataloguing import library_size
 from app.library.doctor.applying import Action, Applied, apply_label_errors, check_min_confidence
 from app.library.doctor.examining import MAX_LENGTH, Examination, Questions, examine
+from app.library.doctor.findings import Severity
 from app.library.doctor.referring import named_kinds, queue_findings
 from app.library.doctor.report import SEVERITIES, TITLES, write_report
 from app.library.shapes.doctor import applied_shape, examination_shape
@@ -75,7 +76,7 @@ def doctor(
     """体检：重复、泄漏、冲突、标签错误、长度、文字等，出报告 | examine a library and write a report."""
     questions = Questions(near=near, max_length=max_length, bundle=bundle, snapshot=snapshot, run=run)
     kinds = named_kinds(to_review or (), has_run=run is not None)
-    _check_apply(apply, min_confidence, run, dry_run=dry_run)
+    _check_apply(apply, min_confidence, run, dry_run=dry_run, to_review=bool(to_review))
     if out is not None and out.is_dir():  # rather now than after minutes
         raise BadInput(f"--out {out} is a folder; name the report's file, such as {out / 'doctor.html'}")
     settings = load_settings()
@@ -110,7 +111,9 @@ def doctor(
     emit(result, as_json=as_json, render=lambda console: _show(console, found, path, queued, applied, dry_run=dry_run))
 
 
-def _check_apply(apply: Action | None, min_confidence: float | None, run: Path | None, *, dry_run: bool) -> None:
+def _check_apply(
+    apply: Action | None, min_confidence: float | None, run: Path | None, *, dry_run: bool, to_review: bool
+) -> None:
     if (apply is None) != (min_confidence is None):
         raise BadInput("--apply and --min-confidence go together: give both, or neither")
     if min_confidence is not None:
@@ -119,6 +122,8 @@ def _check_apply(apply: Action | None, min_confidence: float | None, run: Path |
         raise BadInput(f"--apply {apply}: it takes predictions; name a training by folds with --run")
     if dry_run and apply is None:
         raise BadInput("--dry-run looks at what --apply would do; without it nothing is changed anyway")
+    if dry_run and to_review:
+        raise BadInput("--to-review puts samples into review, and --dry-run is to change nothing: give one of them")
 
 
 def _show(
@@ -130,12 +135,15 @@ def _show(
     *,
     dry_run: bool,
 ) -> None:
-    """Each finding with its summary, then where the report is."""
+    """Each finding with its summary and what comes next, then where the report is."""
     for finding in found.findings:
         chinese, english = TITLES[finding.kind]
         line(console, f"{SEVERITIES[finding.severity]}  {chinese} {english}  {finding.count:,}")
         line(console, f"    {finding.summary}")
         line(console, f"    {finding.summary_en}")
+        if finding.severity is not Severity.FINE:
+            for command in finding.commands:
+                line(console, f"    → {command}")
     if queued:
         line(
             console,

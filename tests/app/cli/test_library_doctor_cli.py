@@ -63,6 +63,7 @@ def test_the_findings_as_lines(hotel: Path, capsys: pytest.CaptureFixture[str]) 
     out = capsys.readouterr().out
     assert "标签冲突 Conflicting labels  2" in out
     assert "1 groups of near duplicates, 2 samples" in out
+    assert "    → wenlei library doctor --library default --to-review conflicts" in out
     assert out.splitlines()[-1] == "报告 report  here.html"
 
 
@@ -88,6 +89,10 @@ def test_findings_are_queued_once(hotel: Path, call: Call) -> None:
         (("--apply", "drop"), "--apply and --min-confidence go together"),
         (("--apply", "drop", "--min-confidence", "0.9"), "name a training by folds with --run"),
         (("--dry-run",), "--dry-run looks at what --apply would do"),
+        (
+            ("--run", "r", "--apply", "drop", "--min-confidence", "0.9", "--dry-run", "--to-review", "label_errors"),
+            "give one of them",
+        ),
         (("--by", "无名氏", "--to-review", "conflicts"), "无名氏"),
     ],
 )
