@@ -12,7 +12,7 @@ from app.api.samples import MAX_LABELS_AT_ONCE
 from app.api.schemas import ErrorResponse
 from app.api.work import Work
 from app.library.review.claiming import LEASE, MAX_LEASE, claim_item, claim_next, release_item
-from app.library.review.deciding import accept, change, skip, undo_decision
+from app.library.review.deciding import accept, change, none_fits, skip, undo_decision
 from app.library.review.overview import list_reviews, review_stats
 from app.library.review.queueing import Reason, queue_by_hand
 from app.library.shapes.reviews import (
@@ -130,6 +130,13 @@ def change_item(engine: Database, asker: Asker, work: Work, item: ItemNumber, bo
     """Decide other labels."""
     with work.words.one():
         return decided_shape(change(engine, item, body.labels, by=asker.user, note=body.note))
+
+
+@router.post("/{id}/none", summary="都不是 | None of the classes")
+def none_of_item(engine: Database, asker: Asker, work: Work, item: ItemNumber, body: Remark = Remark()) -> DecidedShape:
+    """Decide that the text belongs to none of the classes; the sample has no label then."""
+    with work.words.one():
+        return decided_shape(none_fits(engine, item, by=asker.user, note=body.note))
 
 
 @router.post("/{id}/skip", summary="跳过 | Leave it to others")

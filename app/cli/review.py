@@ -10,7 +10,7 @@ from app.cli.agreeing import LibraryName, Note, examples, line
 from app.cli.review_desk import Desk, work_through
 from app.cli.review_views import show_decided, show_review, show_reviews, show_stats
 from app.library.review.claiming import LEASE, claim_item, claim_next, release_item
-from app.library.review.deciding import Decided, accept, change, skip, undo_decision
+from app.library.review.deciding import Decided, accept, change, none_fits, skip, undo_decision
 from app.library.review.overview import list_reviews, review_stats
 from app.library.review.queueing import Reason, queue_by_hand
 from app.library.shapes.reviews import (
@@ -59,7 +59,7 @@ def start(
     library: LibraryName = "default",
     as_json: JsonFlag = False,
 ) -> None:
-    """一条一条地复核：回车接受，数字或名称改标签，s 跳过，u 撤回，q 结束 | review one text at a time."""
+    """一条一条地复核：回车接受，数字或名称改标签，n 都不是，s 跳过，u 撤回，q 结束 | review one text at a time."""
     with open_database(load_settings()) as engine:
         desk = Desk(
             engine=engine,
@@ -129,6 +129,14 @@ def change_item(
     """改为别的标签 | decide other labels."""
     with open_database(load_settings()) as engine:
         done = change(engine, item, labels, by=check_person(engine, by), note=note)
+    _tell(done, as_json=as_json)
+
+
+@app.command("none")
+def none_item(item: Item, by: Person, note: Note = None, as_json: JsonFlag = False) -> None:
+    """都不是：不属于任何类别，没有标签 | it belongs to none of the classes, and has no label."""
+    with open_database(load_settings()) as engine:
+        done = none_fits(engine, item, by=check_person(engine, by), note=note)
     _tell(done, as_json=as_json)
 
 

@@ -18,7 +18,7 @@ from app.cli.agreeing import line
 from app.cli.review_views import ACTIONS, show_decided, show_review
 from app.library.cells import label_name, label_names
 from app.library.review.claiming import claim_item, claim_next, release_item
-from app.library.review.deciding import Decided, accept, change, skip, undo_decision
+from app.library.review.deciding import Decided, accept, change, none_fits, skip, undo_decision
 from app.library.review.overview import list_reviews
 from app.library.review.viewing import Review
 from app.store.database import connect, reading
@@ -28,9 +28,10 @@ from model.errors import BadInput, ItemTaken, UnknownReview
 SHOWN_CLASSES = 20  # more are found by typing a piece of the name
 MOST_OFFERED = 100
 KEYS = (
-    "回车或 a 接受，编号、名称、编码或别名改标签，s 跳过，u 撤回上一条，q 结束，? 全部类别；=a 指名为 a 的类别",
-    "Enter or a accepts, a number, name, code or alias changes, s skips, u takes the last one back, q quits, ? shows "
-    "all classes; =a is the class named a",
+    "回车或 a 接受，编号、名称、编码或别名改标签，n 都不是，s 跳过，u 撤回上一条，q 结束，? 全部类别；"
+    "=a 指名为 a 的类别",
+    "Enter or a accepts, a number, name, code or alias changes, n none of these, s skips, u takes the last one back, "
+    "q quits, ? shows all classes; =a is the class named a",
 )
 _PARTS = re.compile(r"[\s+、,，;；]+")
 
@@ -70,7 +71,7 @@ def work_through(desk: Desk) -> dict[str, object]:
     while review is not None:
         _show(desk, review, left)
         review = _until_decided(desk, review)
-    made = {action: desk.done[action] for action in ("accept", "change", "skip", "undo")}
+    made = {action: desk.done[action] for action in ("accept", "change", "none", "skip", "undo")}
     desk.say("  ".join(f"{ACTIONS[action]} {action} {times:,}" for action, times in made.items()))
     return {"library": desk.library, "by": desk.person, **made}
 
@@ -112,6 +113,8 @@ def _decide(desk: Desk, review: Review, key: str) -> Decided | None:
     item = review.item.id
     if key in ("", "a"):
         return accept(desk.engine, item, by=desk.person)
+    if key == "n":
+        return none_fits(desk.engine, item, by=desk.person)
     if key == "s":
         return skip(desk.engine, item, by=desk.person)
     definition = _definition(desk)

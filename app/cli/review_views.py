@@ -22,7 +22,7 @@ REASONS: Mapping[str, str] = {
     Reason.SUGGESTED: "标注它最有帮助",
     Reason.BY_HAND: "有人要求",
 }
-ACTIONS = {"accept": "接受", "change": "改标签", "skip": "跳过", "undo": "撤回"}
+ACTIONS = {"accept": "接受", "change": "改标签", "none": "都不是", "skip": "跳过", "undo": "撤回"}
 NONE = "（无 none）"
 
 

@@ -13,14 +13,16 @@ from app.store.reviews import IS_OPEN, ITEM_COLUMNS, OPEN, ReviewItem, item_of
 from app.store.tables import review_decisions, review_items
 
 DONE, SETTLED = "done", "settled"
-ACCEPT, CHANGE, SKIP = "accept", "change", "skip"
+ACCEPT, CHANGE, NONE, SKIP = "accept", "change", "none", "skip"
 AGREED, UNDO = "agreed", "undo"
 
 
 class Decision(NamedTuple):
-    """What a person did with an item. action: accept, change or skip; `agreed`, when a second person agreed; or undo.
+    """What a person did with an item. action: accept, change, none or skip; `agreed`, when a second person agreed; or
+    undo.
 
-    labels: those decided, a sorted JSON list in the terms of `taxonomy_version`. event_id: the label event, if any.
+    labels: those decided, a sorted JSON list in the terms of `taxonomy_version`, empty where no class fits; None for a
+    skip or an undo. event_id: the label event, if any.
     """
 
     id: int

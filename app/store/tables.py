@@ -193,7 +193,9 @@ review_decisions = sa.Table(
     sa.Column("id", RowNumber, primary_key=True),
     sa.Column("item_id", sa.ForeignKey("review_items.id"), nullable=False),
     sa.Column("person", sa.Text, nullable=False),
-    sa.Column("action", sa.String(8), nullable=False),  # accept, change, skip; agreed: a word became an event; undo
+    sa.Column(
+        "action", sa.String(8), nullable=False
+    ),  # accept, change, none, skip; undo; agreed: a word became an event
     sa.Column("labels", sa.Text),
     sa.Column("taxonomy_version", sa.Integer, nullable=False),
     sa.Column("event_id", RowNumber),  # the label event that was written with it

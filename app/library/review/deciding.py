@@ -12,13 +12,14 @@ from app.library.review.claiming import check_free, check_undecided, open_item
 from app.library.review.queueing import Reason
 from app.library.review.viewing import Review, iso, persons_needed, view_reviews
 from app.store.database import connect, writing
-from app.store.events import events_of_sample, lock_sample
+from app.store.events import NO_LABELS, events_of_sample, lock_sample
 from app.store.libraries import Library, get_library, share_library
 from app.store.review_items import (
     ACCEPT,
     AGREED,
     CHANGE,
     DONE,
+    NONE,
     SKIP,
     UNDO,
     Decision,
@@ -39,8 +40,8 @@ from model.types import preview
 class Decided:
     """What a person did with an item, and what came of it.
 
-    decided: the labels; None for a skip or an undo. event: the label event that was written, if any. waits: another
-    person has to decide the same before a label changes. current: the labels of the sample now.
+    decided: the labels, empty where no class fits; None for a skip or an undo. event: the label event that was written,
+    if any. waits: another person has to decide the same before a label changes. current: the labels of the sample now.
     """
 
     item: ReviewItem
@@ -79,6 +80,17 @@ def change(
         together, or the person has decided it already. Nothing is written then.
     """
     return _decide(engine, item, CHANGE, labels, by=by, note=note, now=now)
+
+
+def none_fits(
+    engine: sa.Engine, item: int, *, by: str, note: str | None = None, now: datetime | None = None
+) -> Decided:
+    """Decide that the text belongs to none of the classes: the sample has no label then.
+
+    Raises:
+        As `change`.
+    """
+    return _decide(engine, item, NONE, None, by=by, note=note, now=now)
 
 
 def skip(engine: sa.Engine, item: int, *, by: str, note: str | None = None, now: datetime | None = None) -> Decided:
@@ -149,9 +161,9 @@ def _decide(
             if name != person
             and each.action not in (SKIP, UNDO)
             and (each.event_id is None or each.event_id in stand)
-            and (meant := translate(each.labels or "[]", each.taxonomy_version))
+            and ((meant := translate(each.labels or NO_LABELS, each.taxonomy_version)) or each.labels == NO_LABELS)
         }
-        chosen = None if action == SKIP else _chosen(into, review, labels)
+        chosen = _chosen(into, review, action, labels)
         word = _Word(into, review, person, action, chosen, remark, at)
         spoken = None if chosen is None else _settle(connection, word, chosen, others)
         word.record(connection, spoken.event if spoken else None)
@@ -232,12 +244,14 @@ def _settle(
     return word.speak(connection, chosen)
 
 
-def _chosen(into: Library, review: Review, labels: Sequence[str] | None) -> tuple[str, ...]:
-    """The labels of a decision; None accepts what there is."""
+def _chosen(into: Library, review: Review, action: str, labels: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The labels of a decision, None for a skip. labels: None accepts what there is."""
+    if action in (SKIP, NONE):
+        return None if action == SKIP else ()
     if labels is None and not (review.proposed or review.labels):
         raise BadInput(
             f"review item {review.item.id}: nothing is proposed, and the sample has no label; give one: "
-            f"wenlei review change {review.item.id} LABEL"
+            f"wenlei review change {review.item.id} LABEL, or where no class fits: wenlei review none {review.item.id}"
         )
     if labels is None and not review.proposed and review.item.proposed is not None:
         raise BadInput(

@@ -52,9 +52,10 @@ class ClaimedShape(TypedDict):
 
 
 class DecidedShape(TypedDict):
-    """What a person did with an item. decided: the labels. event: the label event that was written, if one was.
+    """What a person did with an item. decided: the labels, empty where no class fits; None for a skip or an undo.
 
-    state: of the item. waits: another person has to decide the same before a label changes. labels: of the sample now.
+    event: the label event that was written, if one was. state: of the item. waits: another person has to decide the
+    same before a label changes. labels: of the sample now.
     """
 
     item: int
@@ -96,8 +97,8 @@ class QueuedByHandShape(QueuedShape):
 class ReviewStatsShape(TypedDict):
     """How the review stands. held: open items that somebody has. done, settled: closed ones, decided here or elsewhere.
 
-    reasons: of open items, → how many; closed: of the others. today: person → accept, change, skip, undo → how often
-    since midnight in UTC.
+    reasons: of open items, → how many; closed: of the others. today: person → accept, change, none, skip, undo → how
+    often since midnight in UTC.
     """
 
     library: str

@@ -45,7 +45,7 @@ POSTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/v1/reviews": ({"samples": lists}, {"value": numbers}),
     "/v1/reviews/claim": ({}, {"item": numbers, "reason": strings, "lease": numbers}),
     "/v1/reviews/1/change": ({"labels": lists}, note),
-    **{f"/v1/reviews/1/{action}": ({}, note) for action in ("accept", "skip", "undo", "release")},
+    **{f"/v1/reviews/1/{action}": ({}, note) for action in ("accept", "none", "skip", "undo", "release")},
 }
 segments = strings.map(lambda text: quote(text, safe="", errors="surrogatepass"))
 gets = st.one_of(

@@ -43,6 +43,17 @@ def test_items_are_listed_claimed_and_decided_by_the_user_of_the_key(operate: ht
     assert (changed["action"], changed["decided"]) == ("change", ["好评"])
 
 
+def test_that_no_class_fits_is_decided_by_the_user_of_the_key(operate: httpx.Client, reviews: Workshop) -> None:
+    item = operate.post("/v1/reviews/claim").json()["review"]["item"]
+    done = operate.post(f"/v1/reviews/{item}/none", json={"note": "广告"}).json()
+    assert (done["action"], done["decided"], done["state"], done["labels"]) == ("none", [], "done", None)
+    assert said(reviews, "早餐凉了") == [("operator", ())]
+    assert operate.get("/v1/reviews/stats").json()["today"] == {"operator": {"none": 1}}
+    assert code(operate.post(f"/v1/reviews/{item}/none")) == (404, "unknown_review")
+    assert operate.post(f"/v1/reviews/{item}/undo").json()["labels"] == ["好评"]
+    assert code(operate.post(f"/v1/reviews/{item}/none", json={"labels": []})) == (422, "bad_input")
+
+
 def test_items_are_skipped_and_given_back_until_nothing_is_left(operate: httpx.Client, reviews: Workshop) -> None:
     first = operate.post("/v1/reviews/claim", json={"reason": "hard"}).json()["review"]
     assert first["text"] == "隔音太差"
@@ -73,7 +84,7 @@ def test_what_another_has_is_a_conflict_that_names_no_more_than_who_and_until_wh
 ) -> None:
     item = operate.get("/v1/reviews").json()["reviews"][0]["item"]
     claim_item(reviews.engine, item, by="标注员乙")
-    for action in ("accept", "skip", "release"):
+    for action in ("accept", "none", "skip", "release"):
         answer = operate.post(f"/v1/reviews/{item}/{action}")
         assert code(answer) == (409, "item_taken")
         assert f"review item {item} is with 标注员乙 until" in answer.json()["error"]["message"]

@@ -159,7 +159,7 @@ def test_what_can_not_be_done_is_refused_in_a_line(queue: Answer, refused: Calla
 
 def test_one_text_at_a_time_keys_accept_change_and_skip(sit: Sitting, queue: Answer) -> None:
     done, told = sit("", "1", "s")
-    assert done == {"library": "default", "by": "标注员甲", "accept": 1, "change": 1, "skip": 1, "undo": 0}
+    assert done == {"library": "default", "by": "标注员甲", "accept": 1, "change": 1, "none": 0, "skip": 1, "undo": 0}
     assert (labels(queue, "早餐凉了"), labels(queue, "房间很大"), labels(queue, "隔音太差")) == (
         ["好评"],
         ["中评"],
@@ -181,9 +181,29 @@ def test_names_aliases_and_pieces_of_them_change_the_label(sit: Sitting, queue: 
     assert "! 没有类别含有 | no class is called like '没有这种'" in told
 
 
+def test_the_key_n_says_that_no_class_fits_and_is_taken_back(sit: Sitting, queue: Answer) -> None:
+    queue("taxonomy", "describe", "差评", "--code", "n", "--yes")
+    done, told = sit("n", "n", "u", "=n", "q")
+    assert done == {"library": "default", "by": "标注员甲", "accept": 0, "change": 1, "none": 2, "skip": 0, "undo": 1}
+    assert (labels(queue, "早餐凉了"), labels(queue, "房间很大")) == (None, ["差评"])
+    assert "都不是 none  编号 item 1" in told
+    assert "  当前 now （无 none）  事件 event 6" in told
+    assert "n 都不是" in told
+    assert "n none of these" in told
+
+
+def test_a_script_decides_that_no_class_fits(queue: Answer, shown: Callable[..., str]) -> None:
+    item = str(queue("review", "claim", "--by", "标注员甲")["review"]["item"])
+    done = queue("review", "none", item, "--by", "标注员甲", "--note", "广告")
+    assert (done["action"], done["decided"], done["state"], done["labels"]) == ("none", [], "done", None)
+    assert queue("library", "history", "早餐凉了", "--text")["events"][-1]["note"] == "广告"
+    assert "都不是 none 1" in shown("review", "stats")
+    assert queue("library", "verify")["problems"] == 0
+
+
 def test_a_decision_is_taken_back_and_made_again(sit: Sitting, queue: Answer) -> None:
     done, told = sit("u", "差评", "u", "中评", "q")
-    assert done == {"library": "default", "by": "标注员甲", "accept": 0, "change": 2, "skip": 0, "undo": 1}
+    assert done == {"library": "default", "by": "标注员甲", "accept": 0, "change": 2, "none": 0, "skip": 0, "undo": 1}
     assert "! 这次还没有决定可撤回" in told
     assert [text for text in told.splitlines() if text in ("早餐凉了", "房间很大")] == [
         "早餐凉了",

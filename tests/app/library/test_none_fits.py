@@ -11,11 +11,14 @@ from app.library.labelling import Spoken, label_sample, undo_event
 from app.library.labels import current_labels
 from app.library.revisions import add, merge, remove, rename
 from app.library.scoring import pool_samples
+from app.library.sweeping import apply_sweep
 from app.library.taxonomies import Undo, change_taxonomy, preview_change
 from app.library.verifying import verify
 from app.store.samples import LabelEvent
+from app.store.sweeps import SweptLabels
 from app.store.tables import label_events
 from model.errors import BadInput
+from model.text import sample_id
 from tests.app.library.reviewing import labels_of, said
 
 
@@ -94,6 +97,25 @@ def test_of_persons_who_differ_the_newest_word_decides_and_a_label_is_in_conflic
     assert [(word.event.actor, word.said) for word in dispute.candidates] == [("标注员乙", ()), ("标注员甲", ("好评",))]
     none(hotel, "房间大", by="标注员甲")
     assert labels_of(hotel, "房间大") == ()
+
+
+def test_no_machine_sweeps_over_it(hotel: Workshop) -> None:
+    none(hotel, "加微信领红包")
+    rows = [SweptLabels(sample_id(text), ("好评",), 0.99) for text in ("加微信领红包", "服务态度好")]
+    swept = apply_sweep(
+        hotel.engine,
+        library="default",
+        kind="gate",
+        actor="linear@1a2b",
+        rows=rows,
+        judged={},
+        asked={},
+        outcome={},
+        by="标注员乙",
+        version=1,
+    )
+    assert swept.changed == 1
+    assert (labels_of(hotel, "加微信领红包"), labels_of(hotel, "服务态度好")) == ((), ("好评",))
 
 
 def test_changes_of_the_taxonomy_leave_it_as_it_is(hotel: Workshop) -> None:
