@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from app.store.events import SampleEvents
 from app.store.samples import LabelEvent
 from model.types import Taxonomy
 
@@ -62,6 +63,13 @@ def candidates(events: Sequence[LabelEvent]) -> list[LabelEvent]:
     if decided is None:
         return imports
     return [event for event in imports if event.id > decided.id] or [decided]
+
+
+def fits_none(sample: SampleEvents) -> bool:
+    """Whether the newest word of a person says that the sample belongs to none of the classes."""
+    words = [word for word in candidates(sample.events) if word.actor_kind == "person"]
+    newest = max(words, key=_said, default=None)
+    return any(recorded.event is newest and not recorded.said for recorded in sample.recorded)
 
 
 def _said(event: LabelEvent) -> tuple[str, int]:

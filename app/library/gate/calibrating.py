@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from app.library.labels import current_labels, label_positions
+from app.library.labels import current_labels, fits_none, label_positions
 from app.library.recorded import find_record, find_snapshot, open_recorded
 from app.library.scoring import check_labels
 from app.store.database import connect, reading
@@ -27,7 +27,8 @@ SPLITS = (Split.TEST, Split.DEV)  # that a model may be calibrated on: it was no
 class Calibration:
     """Samples with labels, (n,), of `split` of `snapshot`, which the model was not trained on.
 
-    gold: their labels, sorted, as people and imports have them today. corrected: how many of these are not those of the
+    gold: their labels, sorted, as people and imports have them today; none where a person says that no class fits, and
+    whatever a model says of it is wrong. corrected: how many of these are not those of the
     snapshot any more. by_machine: left out, for their label comes from a sweep by now. unlabelled: left out, for they
     have none any more. known: how many of all are in the library, so that their labels could be looked up.
     """
@@ -129,14 +130,15 @@ def _with_labels_of_today(
                 if sample.id in today:
                     known += 1
                     current = current_labels(today[sample.id].events, positions)
-                    if current is None:
+                    if current is None and not fits_none(today[sample.id]):
                         unlabelled += 1
                         continue
-                    if _said_by_sweep(today[sample.id], current.event):
+                    if current and _said_by_sweep(today[sample.id], current.event):
                         by_machine += 1
                         continue
-                    corrected += tuple(sorted(current.labels)) != labels
-                    labels = tuple(sorted(current.labels))
+                    labels_now = tuple(sorted(current.labels)) if current else ()
+                    corrected += labels_now != labels
+                    labels = labels_now
                 kept.append(SampleText(sample.id, sample.text, sample.pair))
                 gold.append(labels)
     return Calibration(source, split, kept, gold, corrected, by_machine, unlabelled, known)

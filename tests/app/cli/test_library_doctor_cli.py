@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 from app.cli import main
+from app.people.accounts import create_user
+from app.settings import load_settings
+from app.store.database import open_database
+from app.store.people import Scope
 from model.metrics import gold_matrix
 from model.predictions import SplitPredictions, write_predictions
 from model.run import start_run
@@ -71,6 +75,14 @@ def test_findings_are_queued_once(hotel: Path, call: Call) -> None:
     queued = call("doctor", "--to-review", "conflicts", "--to-review", "scripts")["queued"]
     assert queued == {"added": 3, "raised": 0, "known": 0}
     assert call("doctor", "--to-review", "conflicts")["queued"] == {"added": 0, "raised": 0, "known": 2}
+
+
+def test_what_is_odd_about_a_sample_is_settled_by_a_persons_word(hotel: Path, call: Call) -> None:
+    (odd,) = (finding for finding in call("doctor")["findings"] if finding["kind"] == "scripts")
+    with open_database(load_settings()) as engine:
+        create_user(engine, "标注员甲", Scope.OPERATE, actor="root")
+    call("label", odd["examples"][0]["sample"], "--none", "--by", "标注员甲")
+    assert call("doctor", "--to-review", "scripts")["queued"]["added"] == odd["to_review"] - 1
 
 
 @pytest.mark.parametrize(

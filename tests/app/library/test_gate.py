@@ -346,6 +346,18 @@ def test_labels_of_machines_do_not_calibrate_and_what_people_correct_does(gate: 
     assert (report["samples"], report["by_machine"], report["not_in_library"]) == (393, 7, 0)
 
 
+def test_a_calibration_sample_that_fits_no_class_counts_as_wrong(gate: Gate) -> None:
+    classifier = gate.freeze()
+    engine = gate.workshop.engine
+    before = gate.weigh(classifier)
+    right = before.predicted.ids[int((~before.wrong).argmax())]
+    label_sample(engine, library="default", sample=right, labels=[], none=True, by="标注员甲")
+    after = gate.weigh(classifier)
+    assert (len(after.predicted.ids), after.calibration.unlabelled) == (len(before.predicted.ids), 0)
+    assert after.wrong.sum() == before.wrong.sum() + 1
+    assert after.calibration.corrected == 1
+
+
 def test_dev_is_taken_with_a_caveat(gate: Gate) -> None:
     report = gate_report(gate.weigh(gate.freeze(), split=Split.DEV))
     assert report["calibration"]["samples"] == 10
