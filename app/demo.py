@@ -61,7 +61,7 @@ class StepFailed(WenleiError):
 
 
 def run_demo(home: Path) -> dict[str, Any]:
-    """Go through the loop and leave library, snapshot, runs, bundle and `summary.json` in `home`.
+    """Go through the loop and leave library, doctor's report, snapshot, runs, bundle and `summary.json` in `home`.
 
     What was trained and exported before is kept; everything else is quick, and done again.
 
@@ -73,11 +73,13 @@ def run_demo(home: Path) -> dict[str, Any]:
     home.mkdir(parents=True, exist_ok=True)
     reviews = write_reviews(home / "reviews.jsonl")
     imported = run(home, "library", "import", reviews, "--text", "text", "--label", "label")
+    examined = run(home, "library", "doctor", "--out", home / "doctor.html")
     frozen = run(home, "library", "snapshot", "--conflicts", "drop", "--out", home / "snapshots")
     snapshot = Path(frozen["path"])
     bundles = {arch: train(home, arch, snapshot, home / folder) for arch, folder in BUNDLES.items()}
     summary = {
         "import": imported,
+        "doctor": {finding["kind"]: finding["count"] for finding in examined["findings"]},
         "snapshot": frozen,
         "models": [row for bundle in bundles.values() for row in measure(home, bundle, snapshot)],
         "bundle": str(bundles["bert"]),

@@ -42,6 +42,8 @@ def test_it_closes_the_loop_and_does_not_train_twice(
     counts = summary["snapshot"]["counts"]
     assert summary["import"]["added"] == counts["total"] + counts["conflicts"]
     assert open_snapshot(Path(summary["snapshot"]["path"])).counts["test"] > 30
+    assert summary["doctor"]["conflicts"] >= counts["conflicts"]
+    assert "样本库体检" in (home / "doctor.html").read_text(encoding="utf-8")
     assert [(row["arch"], row["precision"]) for row in summary["models"]] == [
         ("linear", "fp32"),
         ("bert", "fp32"),
