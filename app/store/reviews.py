@@ -127,6 +127,9 @@ def add_items(connection: sa.Connection, library_id: int, wanted: Sequence[Wante
             again = sa.update(review_items).where(review_items.c.id.in_([row.id for row in free.values()]))
             connection.execute(again.values(last_event=last))
         added, raised, known = added + len(new), raised + len(better), known + len(waiting) - len(better)
+        if start == 0 and len(wanted) > ITEMS_AT_ONCE and connection.dialect.name == "postgresql":
+            # else it takes the open items of a library for few, and goes through all of them for every sample
+            connection.exec_driver_sql("ANALYZE review_items")
     return Queued(added, raised, known)
 
 
