@@ -75,7 +75,7 @@ def test_a_person_reads_what_is_guaranteed_and_on_what_ground(hotel: Path, capsy
     ("arguments", "message"),
     [
         (("label", "--bundle", "bundle", "--by", "标注员甲"), "--bundle needs --max-error"),
-        (("label", "--by", "标注员甲"), "give a sample and its labels, or --bundle and --max-error"),
+        (("label", "--by", "标注员甲"), "or --none where no class fits, or --bundle and --max-error"),
         (("label", "房间大", "--by", "标注员甲"), "give a sample and its labels"),
         (
             ("label", "房间大", "好评", "--by", "标注员甲", "--max-error", "0.1"),
