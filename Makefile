@@ -37,7 +37,7 @@ check: $(STAMP)  ## lint, types, directions of import
 	$(BIN)/lint-imports
 
 test: check  ## check, then every test
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 serve: $(STAMP)  ## serve the demo's bundle on http://127.0.0.1:8000
 	$(BIN)/wenlei serve --bundle var/demo/bundle
