@@ -49,7 +49,7 @@ class ReviewItem:
     """An item of the queue of a library: open, or done, or settled elsewhere.
 
     proposed: a JSON list of labels in the terms of `taxonomy_version`. claimed_by: who has it, until `lease_until`,
-    ISO 8601 in UTC. last_event: the newest label event when it was asked for.
+    ISO 8601 in UTC. last_event: the newest label event when it was asked for, or claimed since.
     """
 
     id: int

@@ -145,7 +145,7 @@ review_items = sa.Table(
     sa.Column("claimed_by", sa.Text),
     sa.Column("lease_until", sa.Text),
     sa.Column("closed_at", sa.Text),
-    sa.Column("last_event", RowNumber, nullable=False),  # the newest label event when it was asked for
+    sa.Column("last_event", RowNumber, nullable=False),  # the newest when it was asked for, or claimed
     sa.Column("passed", sa.Text),  # who has decided or skipped it, each between line ends; see `app.store.review_items`
     sa.Index(
         "review_items_of_sample",

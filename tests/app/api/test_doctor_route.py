@@ -3,16 +3,12 @@
 from collections.abc import Callable
 
 import httpx
-import numpy as np
 import pytest
 
 from app.store.people import Scope
 from app.store.tables import review_items
-from model.metrics import gold_matrix
-from model.predictions import SplitPredictions, write_predictions
-from model.run import start_run
-from model.types import Split
 from tests.app.library.workshop import Workshop
+from tests.judged import sure_run
 
 PATH = "/v1/libraries/hotel/doctor"
 ROWS = "房间打扫得很干净床也很舒服,好评\n房间打扫得很干净床也很舒服呢,差评\n早餐的品种实在是太少了一点,差评\n"
@@ -82,21 +78,7 @@ def judged(workshop: Workshop) -> str:
     ]
     workshop.load(workshop.write("b.csv", "text,label\n" + "\n".join(lines)), library="hotel")
     frozen = workshop.freeze("hotel", test=0, dev=0, near=1.0).snapshot
-    samples = list(frozen.samples())
-    scores = gold_matrix([sample.labels for sample in samples], frozen.taxonomy) * 0.96 + 0.02
-    scores[0] = 1 - scores[0]
-    run = start_run(
-        workshop.home / "runs" / "folds",
-        arch="linear",
-        config={"folds": 2},
-        seed=0,
-        snapshot=frozen.hash,
-        snapshot_path=frozen.path,
-        taxonomy=frozen.taxonomy,
-    )
-    folds = np.arange(len(samples), dtype=np.int64) % 2
-    write_predictions(run.path, {Split.TRAIN: SplitPredictions(samples, scores.astype(np.float32), folds)})
-    run.finish()
+    sure_run(workshop.home / "runs" / "folds", frozen)
     return "folds"
 
 

@@ -9,13 +9,9 @@ import httpx
 import pytest
 
 from app.api import gate
-from app.main import create_app
-from app.people.accounts import create_key, create_user
-from app.people.keyring import Keyring
 from app.settings import Settings
-from app.store.people import Scope
 from model.types import Task, Taxonomy
-from tests.app.api.servers import serving
+from tests.app.api.operating import operating
 from tests.app.library.workshop import Workshop
 from tests.bundles import tiny_bundle
 from tests.gating import keyword_bundle, made_up
@@ -42,12 +38,8 @@ def operator(workshop: Workshop, settings: Settings, tmp_path: Path) -> Iterator
         tiny_bundle(tmp_path / "tiny", taxonomy=frozen.taxonomy),
         tiny_bundle(tmp_path / "foreign", name="foreign", taxonomy=Taxonomy(Task.SINGLE, ("好评", "中评"))),
     )
-    served = settings.model_copy(update={"bundles": tuple(bundle.path for bundle in bundles)})
-    create_user(workshop.engine, "operator", Scope.ADMIN, actor="root")
-    key = create_key(workshop.engine, user="operator", scope=Scope.OPERATE, actor="root")
-    with serving(create_app(served, keyring=Keyring(workshop.engine))) as server:
-        server.client.headers["Authorization"] = f"Bearer {key.secret.text}"
-        yield server.client
+    with operating(workshop, settings, bundles) as client:
+        yield client
 
 
 def test_a_served_model_labels_the_rest_and_it_is_taken_back(operator: httpx.Client) -> None:

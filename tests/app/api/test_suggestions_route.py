@@ -6,13 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.main import create_app
-from app.people.accounts import create_key, create_user
-from app.people.keyring import Keyring
 from app.settings import Settings
-from app.store.people import Scope
 from model.types import Task, Taxonomy
-from tests.app.api.servers import serving
+from tests.app.api.operating import operating
 from tests.app.library.workshop import Workshop
 from tests.bundles import tiny_bundle
 
@@ -27,12 +23,8 @@ def operator(workshop: Workshop, settings: Settings, tmp_path: Path) -> Iterator
     workshop.load(workshop.write("pool.csv", "text\n" + "\n".join(POOL) + "\n"), library="hotel", label=None)
     foreign = Taxonomy(Task.SINGLE, ("好评", "中评"))
     bundles = (tiny_bundle(tmp_path / "tiny"), tiny_bundle(tmp_path / "foreign", name="foreign", taxonomy=foreign))
-    served = settings.model_copy(update={"bundles": tuple(bundle.path for bundle in bundles)})
-    create_user(workshop.engine, "operator", Scope.ADMIN, actor="root")
-    key = create_key(workshop.engine, user="operator", scope=Scope.OPERATE, actor="root")
-    with serving(create_app(served, keyring=Keyring(workshop.engine))) as server:
-        server.client.headers["Authorization"] = f"Bearer {key.secret.text}"
-        yield server.client
+    with operating(workshop, settings, bundles) as client:
+        yield client
 
 
 def test_a_served_model_suggests_and_what_it_suggests_goes_into_review(operator: httpx.Client) -> None:

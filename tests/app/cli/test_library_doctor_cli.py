@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from app.cli import main
@@ -13,11 +12,8 @@ from app.people.accounts import create_user
 from app.settings import load_settings
 from app.store.database import open_database
 from app.store.people import Scope
-from model.metrics import gold_matrix
-from model.predictions import SplitPredictions, write_predictions
-from model.run import start_run
 from model.snapshot import open_snapshot
-from model.types import Split
+from tests.judged import sure_run
 
 Call = Callable[..., dict[str, Any]]
 Refusal = Callable[..., str]
@@ -121,21 +117,7 @@ def judged(home: Path, call: Call) -> Path:
     Path("b.csv").write_text("\n".join(["text,label", *lines]) + "\n", encoding="utf-8")
     call("import", "b.csv", "--text", "text", "--label", "label")
     frozen = open_snapshot(Path(call("snapshot", "--test", "0", "--dev", "0")["path"]))
-    samples = list(frozen.samples())
-    scores = gold_matrix([sample.labels for sample in samples], frozen.taxonomy) * 0.96 + 0.02
-    scores[0] = 1 - scores[0]
-    run = start_run(
-        home / "runs" / "folds",
-        arch="linear",
-        config={"folds": 2},
-        seed=0,
-        snapshot=frozen.hash,
-        snapshot_path=frozen.path,
-        taxonomy=frozen.taxonomy,
-    )
-    folds = np.arange(len(samples), dtype=np.int64) % 2
-    write_predictions(run.path, {Split.TRAIN: SplitPredictions(samples, scores.astype(np.float32), folds)})
-    return run.finish().path
+    return sure_run(home / "runs" / "folds", frozen)
 
 
 def test_predictions_by_folds_tell_of_wrong_labels_and_clean_them(judged: Path, call: Call) -> None:

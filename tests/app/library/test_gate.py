@@ -1,98 +1,24 @@
-"""The gate on real libraries: what is accepted under the bound, what is refused, what goes to review."""
+"""The gate on real libraries: what is accepted under the bound, what is written, and what goes to review."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from workshop import Workshop
 
-from app.library.gate.running import Applied, Plan, Weighed, apply, prepare, weigh
+from app.library.gate.running import apply
 from app.library.history import history
 from app.library.labelling import label_sample
-from app.library.scoring import pool_samples
-from app.library.shapes.gate import as_outcome, gate_report, warnings
+from app.library.shapes.gate import gate_report, warnings
 from app.library.sweeping import apply_sweep, list_sweeps, undo_sweep
 from app.library.verifying import verify
 from app.store.sweeps import SweptLabels
-from app.store.tables import label_events, review_items
+from app.store.tables import label_events
 from model.errors import BadInput, BadTaxonomy
 from model.runtime.onnx import OnnxClassifier
-from model.selective import Bound
 from model.text import sample_id
-from model.types import Split, Task, Taxonomy
+from model.types import Task, Taxonomy
+from tests.app.library.gates import WORDS, Gate
 from tests.gating import keyword_bundle, made_up
-
-WORDS = {"好评": "好", "差评": "差"}
-SINGLE = Taxonomy(Task.SINGLE, ("好评", "差评"))
-Rows = Iterable[tuple[str, str]]
-
-
-class Gate:
-    """A library with labelled samples and a pool, a snapshot of it, and a model that goes by keywords."""
-
-    def __init__(self, workshop: Workshop, folder: Path, taxonomy: Taxonomy, words: Mapping[str, str]) -> None:
-        self.workshop, self.folder, self.taxonomy, self.words = workshop, folder, taxonomy, words
-        self.snapshot = ""
-
-    def labelled(self, rows: Rows, split: str, **options: Any) -> None:
-        sheet = io.StringIO()
-        csv.writer(sheet).writerows([("text", "label", "split"), *((text, label, split) for text, label in rows)])
-        path = self.workshop.write(f"{split}.csv", sheet.getvalue())
-        self.workshop.load(path, split="split", task=self.taxonomy.task, **options)
-
-    def pool(self, texts: Iterable[str], name: str = "pool.csv") -> None:
-        self.workshop.load(self.workshop.write(name, "text\n" + "\n".join(texts) + "\n"), label=None)
-
-    def freeze(self) -> OnnxClassifier:
-        frozen = self.workshop.freeze().snapshot
-        self.snapshot = frozen.hash
-        bundle = keyword_bundle(
-            self.folder / f"bundle-{frozen.hash}", taxonomy=frozen.taxonomy, words=self.words, snapshot=frozen.hash
-        )
-        return OnnxClassifier.load(bundle)
-
-    def weigh(self, classifier: OnnxClassifier, max_error: float = 0.05, **plan: Any) -> Weighed:
-        prepared = prepare(
-            self.workshop.engine,
-            library="default",
-            classifier=classifier,
-            trained_on=self.snapshot,
-            plan=Plan(Bound(max_error), **plan),
-        )
-        return weigh(self.workshop.engine, prepared, classifier)
-
-    def apply(self, weighed: Weighed, *, review: bool = True) -> Applied:
-        report = gate_report(weighed)
-        return apply(
-            self.workshop.engine,
-            weighed,
-            by="标注员甲",
-            report=as_outcome(report),
-            note=report["guarantee"],
-            review=review,
-        )
-
-    def left(self) -> set[str]:
-        return {sample.text for sample in pool_samples(self.workshop.engine, "default")}
-
-    def queue(self) -> dict[str, Any]:
-        with self.workshop.engine.connect() as connection:
-            return {row.sample_id: row for row in connection.execute(sa.select(review_items))}
-
-
-@pytest.fixture
-def gate(workshop: Workshop, tmp_path: Path) -> Gate:
-    """Three texts in ten are a toss-up for the model; all others it has right."""
-    made = Gate(workshop, tmp_path, SINGLE, WORDS)
-    made.labelled(made_up(20, WORDS, seed=1), "train")
-    made.labelled(made_up(10, WORDS, seed=2), "dev")
-    made.labelled(made_up(400, WORDS, seed=3), "test")
-    made.pool(text for text, _ in made_up(200, WORDS, seed=4))
-    return made
 
 
 def test_what_the_model_knows_is_accepted_and_the_rest_goes_to_review(gate: Gate) -> None:
@@ -291,98 +217,6 @@ def test_labels_in_levels_are_accepted_as_paths(workshop: Workshop, tmp_path: Pa
         current = history(workshop.engine, library="default", sample=text, is_text=True).current
         wrong += current is None or current.labels != (right[text],)
     assert wrong <= 0.05 * done.accepted + 1
-
-
-def test_what_was_trained_on_is_no_calibration(gate: Gate) -> None:
-    classifier = gate.freeze()
-    with pytest.raises(BadInput, match="--split train: the model was trained on it"):
-        gate.weigh(classifier, split=Split.TRAIN)
-    # The model's own snapshot has these in train; another one, frozen later, has a near duplicate in test.
-    text = made_up(20, WORDS, seed=1)[0][0]
-    other = Gate(gate.workshop, gate.folder, SINGLE, WORDS)
-    other.labelled([(f"{text}啊", "好评")], "test")
-    later = gate.workshop.freeze(near=1.0).snapshot.hash
-    assert later != gate.snapshot
-    with pytest.raises(BadInput, match="the model was trained on 1 of its 401 samples or on near duplicates of them"):
-        gate.weigh(classifier, calibration=later[:12])
-
-
-def test_a_model_of_an_unknown_snapshot_is_refused(gate: Gate) -> None:
-    classifier = gate.freeze()
-    gate.snapshot = "0123456789abcdef0123456789abcdef"
-    with pytest.raises(BadInput, match=r"was trained on snapshot 0123456789abcdef.*nobody can tell"):
-        gate.weigh(classifier)
-
-
-def test_labels_of_machines_do_not_calibrate_and_what_people_correct_does(gate: Gate) -> None:
-    classifier = gate.freeze()
-    engine, rows = gate.workshop.engine, made_up(400, WORDS, seed=3)
-    before = gate.weigh(classifier)
-    right = [index for index in range(400) if not before.wrong[index]]
-    ids = [before.predicted.ids[index] for index in right]
-    texts = {sample_id(text): (text, label) for text, label in rows}
-    swept = [SweptLabels(each, (texts[each][1],), 0.9) for each in ids[:7]]
-    apply_sweep(
-        engine,
-        library="default",
-        kind="relabel",
-        actor="other@1",
-        rows=swept,
-        judged=gate.workshop.labels(ids[:7]),
-        asked={},
-        outcome={},
-        by="标注员甲",
-        version=1,
-    )
-    text, label = texts[ids[8]]
-    other = "差评" if label == "好评" else "好评"
-    label_sample(engine, library="default", sample=text, is_text=True, labels=[other], by="标注员甲")
-    after = gate.weigh(classifier)
-    assert after.calibration.by_machine == 7
-    assert after.calibration.corrected == 1
-    assert len(after.predicted.ids) == 393
-    assert after.wrong.sum() == before.wrong.sum() + 1
-    report = gate_report(after)["calibration"]
-    assert (report["samples"], report["by_machine"], report["not_in_library"]) == (393, 7, 0)
-
-
-def test_a_calibration_sample_that_fits_no_class_counts_as_wrong(gate: Gate) -> None:
-    classifier = gate.freeze()
-    engine = gate.workshop.engine
-    before = gate.weigh(classifier)
-    right = before.predicted.ids[int((~before.wrong).argmax())]
-    label_sample(engine, library="default", sample=right, labels=[], none=True, by="标注员甲")
-    after = gate.weigh(classifier)
-    assert (len(after.predicted.ids), after.calibration.unlabelled) == (len(before.predicted.ids), 0)
-    assert after.wrong.sum() == before.wrong.sum() + 1
-    assert after.calibration.corrected == 1
-
-
-def test_dev_is_taken_with_a_caveat(gate: Gate) -> None:
-    report = gate_report(gate.weigh(gate.freeze(), split=Split.DEV))
-    assert report["calibration"]["samples"] == 10
-    assert any("calibrated on dev" in told for told in report["warnings"])
-
-
-def test_a_pool_of_the_same_kind_is_quiet_and_one_of_another_is_told(gate: Gate) -> None:
-    classifier = gate.freeze()
-    assert gate_report(gate.weigh(classifier))["warnings"] == []
-    gate.pool((f"{text}{text[:6]}又来上一年" for text, _ in made_up(300, WORDS, seed=9, unsure=0.9)), "foreign.csv")
-    told = gate_report(gate.weigh(classifier))["warnings"]
-    assert [("foreign.csv" in each, "the pool" in each) for each in told] == [(False, True), (True, False)]
-    for each in told:
-        assert "the guarantee may not hold" in each
-        assert "the length of the texts" in each
-        assert "how sure the model is" in each
-
-
-def test_a_few_texts_of_another_kind_are_told_by_their_file_although_the_pool_hides_them(gate: Gate) -> None:
-    gate.pool((text for text, _ in made_up(800, WORDS, seed=11)), "more.csv")
-    classifier = gate.freeze()
-    gate.apply(gate.weigh(classifier))
-    gate.pool((f"又来上一年{text}" for text, _ in made_up(40, WORDS, seed=9)), "foreign.csv")
-    (told,) = gate_report(gate.weigh(classifier))["warnings"]
-    assert "what came from foreign.csv differs" in told
 
 
 def test_an_empty_pool_and_a_model_of_other_labels_are_refused(gate: Gate) -> None:
