@@ -40,8 +40,8 @@ def claim_next(
     """Give the person the open item that is worth most, for so long; None where none is left for them.
 
     Left out is what others have, and what the person has decided or skipped; an item that they hold already is among
-    the others, and gets a new lease when it comes. What a person has labelled elsewhere since it was asked for is closed
-    as settled. now: the moment, for those who do not go by the clock.
+    the others, and gets a new lease when it comes. What a person has labelled elsewhere since it was asked for is
+    closed as settled. now: the moment, for those who do not go by the clock.
 
     Raises:
         UnknownLibrary: there is no such library. BadInput: the lease or the name can't be one.

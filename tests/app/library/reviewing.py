@@ -3,9 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 from app.library.history import history
-from app.library.review.claiming import claim_next
+from app.library.review.claiming import claim_item, claim_next
+from app.library.review.deciding import Decided, accept, change
 from app.library.review.queueing import Reason, queue_reviews
 from app.library.review.viewing import Review
+from app.library.verifying import verify
 from app.store.reviews import Queued, Wanted
 from app.store.tables import review_items
 from model.text import sample_id
@@ -52,3 +54,18 @@ def values(workshop: Workshop) -> dict[str, tuple[str, float]]:
     with workshop.engine.connect() as connection:
         rows = connection.execute(review_items.select().where(review_items.c.state == "open")).all()
     return {row.sample_id: (row.reason, row.value) for row in rows}
+
+
+def two_waiting(workshop: Workshop) -> Workshop:
+    """A library of which two samples wait: for 早餐凉了 差评 is proposed, and for 房间很大 nothing."""
+    workshop.load(workshop.write("a.csv", ROWS))
+    queue(workshop, wanted("早餐凉了", 0.9, "差评"), wanted("房间很大", 0.2))
+    return workshop
+
+
+def decide(workshop: Workshop, item: int, by: str, *labels: str) -> Decided:
+    """Claim and decide: labels, or what there is."""
+    claim_item(workshop.engine, item, by=by)
+    done = change(workshop.engine, item, labels, by=by) if labels else accept(workshop.engine, item, by=by)
+    assert list(verify(workshop.engine)) == []
+    return done

@@ -13,14 +13,23 @@ from app.library.taxonomies import change_taxonomy
 from app.library.verifying import verify
 from app.store.tables import label_events, review_decisions
 from model.errors import BadInput, ItemTaken, UnknownReview
-from tests.app.library.reviewing import LATER, NOON, ROWS, labels_of, queue, said, take, taken, wanted
+from tests.app.library.reviewing import (
+    LATER,
+    NOON,
+    decide,
+    labels_of,
+    queue,
+    said,
+    take,
+    taken,
+    two_waiting,
+    wanted,
+)
 
 
 @pytest.fixture
 def reviews(workshop: Workshop) -> Workshop:
-    workshop.load(workshop.write("a.csv", ROWS))
-    queue(workshop, wanted("早餐凉了", 0.9, "差评"), wanted("房间很大", 0.2))
-    return workshop
+    return two_waiting(workshop)
 
 
 @pytest.fixture
@@ -34,14 +43,6 @@ def none(workshop: Workshop, item: int, by: str) -> Decided:
     """Claim and say that no class fits."""
     claim_item(workshop.engine, item, by=by)
     done = none_fits(workshop.engine, item, by=by)
-    assert list(verify(workshop.engine)) == []
-    return done
-
-
-def decide(workshop: Workshop, item: int, by: str, *labels: str) -> Decided:
-    """Claim and decide labels."""
-    claim_item(workshop.engine, item, by=by)
-    done = change(workshop.engine, item, labels, by=by)
     assert list(verify(workshop.engine)) == []
     return done
 
