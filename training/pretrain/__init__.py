@@ -1,0 +1,1 @@
+"""Pretraining of language models on plain text: corpora, vocabularies, token stores, objectives and their loop."""
