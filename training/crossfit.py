@@ -24,10 +24,10 @@ from model.files import only_process
 from model.run import Run
 from model.snapshot import Snapshot
 from model.types import FloatArray, IntArray, Sample, Split, preview
+from training.checkpoint import write_tensors
 from training.data import check_labels_differ, encode, read_splits
 from training.evaluate import Judged, conclude, judge
 from training.folds import in_one_fold, near_folds
-from training.loop import write_tensors
 from training.recipe import Prepared, Recipe, begin
 
 COST = "cost"  # the key of a fold's file under which its cost is kept

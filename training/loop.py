@@ -4,7 +4,6 @@ A step's randomness is the state of torch's generator, which is in every checkpo
 the seed. A training that was broken off and goes on from its checkpoint ends with the same weights as one that wasn't.
 """
 
-import json
 import math
 import time
 from collections.abc import Iterator
@@ -14,16 +13,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from safetensors.torch import load_file
+from torch import nn
 
 from model.console import progress, say
 from model.errors import BadInput, BadRun, WenleiError
-from model.files import flush
 from model.metrics import activate, evaluate, fit_thresholds
 from model.runtime.base import batches_by_length
 from model.types import FloatArray, Taxonomy
+from training.checkpoint import read_facts, restore_state, save_state, write_tensors
 from training.data import Dataset, epoch_batches
 from training.device import NumberFormat, autocast, pick_device, pick_precision, to_tensors
 from training.losses import classification_loss
@@ -189,43 +187,24 @@ class Training:
         return self.checkpoint / "state.safetensors"
 
     def save(self) -> None:
-        """Write all that the next step depends on, as one file: weights, optimizer, generators, progress."""
-        tensors = {f"weights.{name}": value for name, value in self.classifier.state_dict().items()}
-        for index, state in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{index}.{name}": value for name, value in state.items()}
-        tensors["generator.cpu"] = torch.get_rng_state()
-        if self.device.type == "cuda":
-            tensors["generator.cuda"] = torch.cuda.get_rng_state()
+        """Write all that the next step depends on."""
         self.progress.scaler = self.scaler.state_dict()
-        write_tensors(self.state_file, tensors, metadata={"progress": json.dumps(asdict(self.progress))})
+        save_state(self.state_file, self.classifier, self.optimizer, facts=asdict(self.progress))
 
     def restore(self) -> None:
         """Go back to the last `save`."""
-        with safe_open(self.state_file, framework="pt", device=str(self.device)) as file:
-            saved = Progress(**json.loads(file.metadata()["progress"]))
-            if (saved.device, saved.precision) != (self.progress.device, self.progress.precision):
-                raise BadRun(
-                    f"{self.checkpoint} was made on {saved.device} in {saved.precision}, here it would be "
-                    f"{self.progress.device} in {self.progress.precision}; go on there, or give another --out"
-                )
-            self.progress = saved
-            parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "generator": {}}
-            for key in file.keys():  # noqa: SIM118  a safetensors file is no dict
-                part, name = key.split(".", 1)
-                parts[part][name] = file.get_tensor(key)
-        self.classifier.load_state_dict(parts["weights"])
-        state: dict[int, dict[str, Tensor]] = {}
-        for key, value in parts["optimizer"].items():
-            index, name = key.split(".", 1)
-            state.setdefault(int(index), {})[name] = value
-        self.optimizer.load_state_dict({"state": state, "param_groups": self.optimizer.state_dict()["param_groups"]})
+        saved = Progress(**read_facts(self.state_file))
+        if (saved.device, saved.precision) != (self.progress.device, self.progress.precision):
+            raise BadRun(
+                f"{self.checkpoint} was made on {saved.device} in {saved.precision}, here it would be "
+                f"{self.progress.device} in {self.progress.precision}; go on there, or give another --out"
+            )
+        self.progress = saved
+        restore_state(self.state_file, self.classifier, self.optimizer, device=self.device)
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimizer, self.rate_at, last_epoch=self.progress.step - 1
         )
         self.scaler.load_state_dict(self.progress.scaler)
-        torch.set_rng_state(parts["generator"]["cpu"].cpu())
-        if self.device.type == "cuda":
-            torch.cuda.set_rng_state(parts["generator"]["cuda"].cpu())
 
 
 def predict(classifier: nn.Module, dataset: Dataset, *, precision: NumberFormat = NumberFormat.FP32) -> FloatArray:
@@ -259,15 +238,3 @@ def make_optimizer(classifier: nn.Module, options: Options) -> torch.optim.Optim
         ],
         fused=True,
     )
-
-
-def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    """Write a safetensors file; a reader sees the old one or the new one, never half of either."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    try:
-        save_file(tensors, partial, metadata=metadata)
-    except SafetensorError as error:
-        raise BadRun(f"{path} can't be written: {error}; make room, then run the same command again") from None
-    flush(partial)
-    partial.replace(path)
