@@ -6,25 +6,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 
 from model.architectures.bert import BertClassifier, Pooling
 from model.console import say
-from model.errors import BadInput
-from model.files import read_json
 from model.run import Run
 from model.snapshot import Snapshot
 from model.tokenization import subwords
-from model.tokenization.subwords import SubwordTokenizer
 from model.types import Sample, Split, Taxonomy
-from training.data import LENGTH_MULTIPLE, Dataset, encode
+from training.data import encode
 from training.loop import Options, Progress, Training
-from training.onnx_bert import ACTIVATIONS
-from training.pretrained import MODEL_TYPE, Start, resolve
+from training.pretrained import Start, resolve
 from training.recipe import Prepared, Trained, train
+from training.start_checks import check_architecture, check_tokenizer
 
-MAX_UNKNOWN = 0.2  # share of tokens; a tokenizer that knows fewer is not one for these texts
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
@@ -59,7 +54,7 @@ class BertRecipe:
             BadInput: they can't be had or are of no BERT.
         """
         start = resolve(options.init, cache=cache)
-        check_architecture(start.folder, options)
+        check_architecture(start.folder, init=options.init, arch=cls.arch, max_length=options.max_length)
         return cls(taxonomy=taxonomy, options=options, start=start, seed=seed)
 
     @property
@@ -141,45 +136,3 @@ def cost_of(progress: Progress) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "history": progress.history,
     }
-
-
-def check_architecture(folder: Path, options: BertOptions) -> None:
-    """Refuse a start that is no BERT, or too short for the texts.
-
-    Raises:
-        BadInput: the model type is another, or it has fewer positions than `max_length`.
-    """
-    try:
-        config = read_json(folder / "config.json")
-        longest = int(config["max_position_embeddings"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"--init {options.init}: config.json is not that of a BERT ({error!r}); save it again") from None
-    if (found := config.get("model_type")) != MODEL_TYPE or config.get("is_decoder"):
-        kind = f"{found} decoder" if config.get("is_decoder") else found
-        raise BadInput(f"--init {options.init} is a {kind} model, --arch bert needs an encoder of type {MODEL_TYPE}")
-    if (activation := config.get("hidden_act", "gelu")) not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise BadInput(f"--init {options.init} has hidden_act {activation}, which can't be exported; only {known} can")
-    positions = longest // LENGTH_MULTIPLE * LENGTH_MULTIPLE  # batches are padded to a multiple
-    if options.max_length > positions:
-        raise BadInput(
-            f"--max-length {options.max_length} is more than the {positions} positions of {options.init}; "
-            "give at most that many"
-        )
-
-
-def check_tokenizer(tokenizer: SubwordTokenizer, train_set: Dataset, start: Start) -> None:
-    """Refuse a tokenizer that is not the encoder's, or that does not know the texts' characters.
-
-    Raises:
-        BadInput: it has more tokens than the encoder has embeddings, or most of the texts are unknown to it.
-    """
-    rows = read_json(start.folder / "config.json")["vocab_size"]
-    if tokenizer.vocabulary_size > rows:
-        raise BadInput(
-            f"the tokenizer of {start.name} has {tokenizer.vocabulary_size:,} tokens, its encoder {rows:,} embeddings; "
-            "they don't belong together"
-        )
-    tokens = np.concatenate([encoded.inputs["input_ids"] for encoded in train_set.encoded])
-    if (unknown := float((tokens == tokenizer.unknown_id).mean())) > MAX_UNKNOWN:
-        raise BadInput(f"{unknown:.0%} of the texts' tokens are unknown to {start.name}; take a start for Chinese")
