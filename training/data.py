@@ -40,6 +40,10 @@ class Dataset:
         """The padded inputs of `rows`: name → (batch, length)."""
         return collate([self.encoded[row] for row in rows], self.padding, multiple=LENGTH_MULTIPLE)
 
+    def targets(self, rows: Sequence[int]) -> BoolArray:
+        """The labels of `rows`: (batch, n_labels)."""
+        return self.gold[rows]
+
 
 def load(snapshot: Snapshot, split: Split, tokenizer: Tokenizer, *, limit: int | None = None) -> Dataset:
     """Read and encode one split of `snapshot`; of at most `limit` samples, those with the smallest ids.

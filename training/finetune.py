@@ -14,6 +14,7 @@ from model.run import Run
 from model.snapshot import Snapshot
 from model.tokenization import subwords
 from model.types import Sample, Split, Taxonomy
+from training.classifying import Classifying
 from training.data import encode
 from training.loop import Options, Progress, Training
 from training.pretrained import Start, resolve
@@ -92,7 +93,7 @@ class BertRecipe:
                 classifier=classifier,
                 train_set=train_set,
                 dev_set=dev_set,
-                taxonomy=self.taxonomy,
+                objective=Classifying(self.taxonomy, smoothing=self.options.loop.smoothing),
                 options=self.options.loop,
                 seed=self.seed,
                 checkpoint=checkpoint,

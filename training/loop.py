@@ -1,4 +1,4 @@
-"""The only training loop: length-sorted batches, mixed precision, clipping, warm-up, early stopping, exact resume.
+"""The loop that fits a network to labels: length-sorted batches, mixed precision, clipping, early stopping, resume.
 
 A step's randomness is the state of torch's generator, which is in every checkpoint; an epoch's batches follow from
 the seed. A training that was broken off and goes on from its checkpoint ends with the same weights as one that wasn't.
@@ -6,27 +6,29 @@ the seed. A training that was broken off and goes on from its checkpoint ends wi
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load_file
-from torch import nn
+from torch import Tensor, nn
 
 from model.console import progress, say
 from model.errors import BadInput, BadRun, WenleiError
-from model.metrics import activate, evaluate, fit_thresholds
 from model.runtime.base import batches_by_length
-from model.types import FloatArray, Taxonomy
+from model.types import FloatArray
 from training.checkpoint import read_facts, restore_state, save_state, write_tensors
-from training.data import Dataset, epoch_batches
+from training.data import epoch_batches
 from training.device import NumberFormat, autocast, pick_device, pick_precision, to_tensors
-from training.losses import classification_loss
 
 EVALUATION_TOKENS = 4096  # padded tokens a batch: large enough for the matrix kernels, small enough for the cache
+
+
+AnyExamples = TypeVar("AnyExamples", bound="Examples")
 
 
 class Diverged(WenleiError):
@@ -38,7 +40,7 @@ class Options:
     """How to train.
 
     learning_rate: of the encoder, head_learning_rate: of everything on top; both rise over the first `warmup` share
-    of all steps, then fall linearly to 0. patience: evaluations without a better dev macro-F1 before it stops.
+    of all steps, then fall linearly to 0. patience: evaluations without a better score on dev before it stops.
     """
 
     epochs: int = 2
@@ -75,17 +77,53 @@ class Progress:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
+class Examples(Protocol):
+    """What a network is fitted to or judged by."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens an example: (n_examples,)."""
+        ...
+
+    def batch(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
+        """The padded inputs of `rows`: name → (batch, length, …)."""
+        ...
+
+    def targets(self, rows: Sequence[int]) -> NDArray[Any]:
+        """What the network should say of `rows`: (batch, …)."""
+        ...
+
+
+class Objective(Protocol[AnyExamples]):
+    """What a training minimises, and what it is judged by."""
+
+    @property
+    def score(self) -> str:
+        """The figure by which the best weights are known."""
+        ...
+
+    def loss(self, network: nn.Module, inputs: dict[str, Tensor], targets: Tensor) -> Tensor:
+        """The mean loss of a batch."""
+        ...
+
+    def figures(self, network: nn.Module, dev_set: AnyExamples, *, precision: NumberFormat) -> dict[str, float]:
+        """How good the network is on dev, `score` among it; more is better."""
+        ...
+
+
 @dataclass(kw_only=True)
-class Training:
+class Training(Generic[AnyExamples]):
     """One training of `classifier`, in place, by `run`.
 
     Goes on from `checkpoint` where there is one. Set torch's seed before the classifier is made; `run` sets it again.
     """
 
     classifier: nn.Module
-    train_set: Dataset
-    dev_set: Dataset
-    taxonomy: Taxonomy
+    train_set: AnyExamples
+    dev_set: AnyExamples
+    objective: Objective[AnyExamples]
     options: Options
     seed: int
     checkpoint: Path
@@ -143,10 +181,10 @@ class Training:
     def update(self, rows: list[int]) -> None:
         """One step on the texts `rows`."""
         self.classifier.train()
-        gold = torch.from_numpy(self.train_set.gold[rows]).to(self.device)
+        targets = torch.from_numpy(self.train_set.targets(rows)).to(self.device)
         with autocast(self.device, self.precision):
-            logits = self.classifier(**to_tensors(self.train_set.batch(rows), self.device))
-        loss = classification_loss(logits, gold, self.taxonomy.activation, smoothing=self.options.smoothing)
+            inputs = to_tensors(self.train_set.batch(rows), self.device)
+            loss = self.objective.loss(self.classifier, inputs, targets)
         if not torch.isfinite(loss):
             raise Diverged(
                 f"the loss is {loss.item()} at step {self.progress.step + 1}; lower --learning-rate "
@@ -163,17 +201,13 @@ class Training:
 
     def judge(self) -> None:
         """Evaluate on dev; keep the weights if they are the best so far."""
-        logits = predict(self.classifier, self.dev_set, precision=self.precision)
-        scores, gold = activate(logits, self.taxonomy.activation), self.dev_set.gold
-        # A sigmoid is far below a half long after its ranking is good, so judge it at the best threshold.
-        thresholds = fit_thresholds(scores, gold, self.taxonomy.labels) if self.taxonomy.multiple else None
-        figures = evaluate(scores, gold, self.taxonomy, thresholds=thresholds, resamples=1)  # no interval needed
+        figures = self.objective.figures(self.classifier, self.dev_set, precision=self.precision)
         now = self.progress
-        now.history.append({"step": now.step, "accuracy": figures["accuracy"], "macro_f1": figures["macro_f1"]})
-        say(f"step {now.step}: dev accuracy {figures['accuracy']:.4f}, macro-F1 {figures['macro_f1']:.4f}")
+        now.history.append({"step": now.step, **figures})
+        say(f"step {now.step}: dev " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))
         now.since_best += 1
-        if figures["macro_f1"] > now.best:
-            now.best, now.best_step, now.since_best = figures["macro_f1"], now.step, 0
+        if figures[self.objective.score] > now.best:
+            now.best, now.best_step, now.since_best = figures[self.objective.score], now.step, 0
             write_tensors(self.checkpoint / "best.safetensors", self.classifier.state_dict())
         self.save()
 
@@ -207,7 +241,7 @@ class Training:
         self.scaler.load_state_dict(self.progress.scaler)
 
 
-def predict(classifier: nn.Module, dataset: Dataset, *, precision: NumberFormat = NumberFormat.FP32) -> FloatArray:
+def predict(classifier: nn.Module, dataset: Examples, *, precision: NumberFormat = NumberFormat.FP32) -> FloatArray:
     """Logits of every sample, in order: (n_samples, n_labels)."""
     device = next(classifier.parameters()).device
     rows_done: list[int] = []

@@ -10,6 +10,7 @@ from model.errors import BadInput
 from model.snapshot import Snapshot
 from model.tokenization import load_tokenizer
 from model.types import Split
+from training.classifying import Classifying
 from training.data import Dataset, load
 from training.device import NumberFormat, pick_precision
 from training.loop import Diverged, Options, Training, predict
@@ -39,7 +40,7 @@ def train_tiny(
         classifier=classifier,
         train_set=datasets[Split.TRAIN],
         dev_set=datasets[Split.DEV],
-        taxonomy=snapshot.taxonomy,
+        objective=Classifying(snapshot.taxonomy),
         options=options,
         seed=5,
         checkpoint=checkpoint,
@@ -91,7 +92,7 @@ def test_it_stops_when_dev_no_longer_gets_better(
         classifier=classifier,
         train_set=datasets[Split.TRAIN],
         dev_set=datasets[Split.DEV],
-        taxonomy=snapshot.taxonomy,
+        objective=Classifying(snapshot.taxonomy),
         options=options,
         seed=5,
         checkpoint=tmp_path,

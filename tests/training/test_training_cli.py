@@ -94,7 +94,7 @@ def test_bad_input_gets_one_message_and_exit_code_2(
 def test_without_the_training_extra_the_way_out_is_named(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("training.cli.util.find_spec", lambda name: None)
+    monkeypatch.setattr("training.cli.common.util.find_spec", lambda name: None)
     with pytest.raises(SystemExit) as ended:
         main(["train", "--snapshot", str(snapshot.path)])
     assert ended.value.code == 2

@@ -1,0 +1,140 @@
+"""`wenlei train`: fit a classifier to a snapshot."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from model.console import JsonFlag, emit
+from model.snapshot import open_snapshot
+from training.cli.common import HomeOption, SnapshotOption, choice, refuse_given, show_run, start_torch
+
+if TYPE_CHECKING:
+    from training.recipe import Recipe
+
+BERT = "只用于 --arch bert | for --arch bert only"  # panel of the options that the linear baseline has no use for
+
+
+class Arch(StrEnum):
+    """What can be trained."""
+
+    LINEAR = "linear"
+    BERT = "bert"
+
+
+def train(
+    context: typer.Context,
+    snapshot: SnapshotOption,
+    arch: Annotated[Arch, typer.Option(help="模型架构 | architecture")] = Arch.BERT,
+    init: Annotated[
+        str,
+        typer.Option(
+            help="预训练起点：offline、hub 上的模型名或文件夹 | start: offline, a hub id or a folder",
+            rich_help_panel=BERT,
+        ),
+    ] = "offline",
+    epochs: Annotated[
+        int, typer.Option(min=1, help="训练轮数 | passes over the train split", rich_help_panel=BERT)
+    ] = 2,
+    batch_size: Annotated[int, typer.Option(min=1, help="每步的文本数 | texts a step", rich_help_panel=BERT)] = 32,
+    learning_rate: Annotated[
+        float, typer.Option(min=0, help="编码器的学习率 | of the encoder", rich_help_panel=BERT)
+    ] = 5e-5,
+    head_learning_rate: Annotated[
+        float, typer.Option(min=0, help="分类层的学习率 | of the layers on top", rich_help_panel=BERT)
+    ] = 5e-4,
+    pooling: Annotated[
+        str, typer.Option(help="cls、mean 或 layers（各层加权）| cls, mean or layers", rich_help_panel=BERT)
+    ] = "mean",
+    freeze: Annotated[
+        bool, typer.Option("--freeze", help="只训练分类层 | train the head alone", rich_help_panel=BERT)
+    ] = False,
+    max_length: Annotated[
+        int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to", rich_help_panel=BERT)
+    ] = 128,
+    dropout: Annotated[
+        float, typer.Option(min=0, max=0.9, help="丢弃率 | dropout of hidden states", rich_help_panel=BERT)
+    ] = 0.1,
+    smoothing: Annotated[
+        float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing", rich_help_panel=BERT)
+    ] = 0.0,
+    patience: Annotated[
+        int,
+        typer.Option(
+            min=1, help="多少次评估没有进步就停 | evaluations without gain before it stops", rich_help_panel=BERT
+        ),
+    ] = 2,
+    precision: Annotated[
+        str, typer.Option(help="auto、fp32、bf16 或 fp16 | auto, fp32, bf16 or fp16", rich_help_panel=BERT)
+    ] = "auto",
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="分几折训练：每条训练样本由没见过它的模型来判断；不留模型 | "
+            "train by folds: each train sample is judged by a model that has not seen it; no model is kept",
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="最多用多少条训练样本 | train samples at most")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="随机种子 | seed of all randomness")] = 0,
+    out: Annotated[Path | None, typer.Option(help="训练记录文件夹 | folder of the run")] = None,
+    home: HomeOption = Path("var"),
+    json: JsonFlag = False,
+) -> None:
+    """在快照上训练一个分类器；中断后用同样的命令继续。| Train a classifier on a snapshot; the same command resumes.
+
+    例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch bert --epochs 2
+
+    例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch linear --folds 5
+    """
+    if arch is Arch.LINEAR:
+        refuse_given(context, BERT, "--arch linear")
+    start_torch()
+    opened = open_snapshot(snapshot)
+    by_folds = f"-folds{folds}" if folds else ""
+    out = out or home / "runs" / f"{arch}-{opened.hash[:8]}{by_folds}-seed{seed}"
+    recipe: Recipe
+    if arch is Arch.LINEAR:
+        from training.baselines import LinearOptions, LinearRecipe
+
+        recipe = LinearRecipe(taxonomy=opened.taxonomy, options=LinearOptions(limit=limit), seed=seed)
+    else:
+        from model.architectures.bert import Pooling
+        from training.device import NumberFormat
+        from training.finetune import BertOptions, BertRecipe
+        from training.loop import Options
+
+        loop = Options(
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            head_learning_rate=head_learning_rate,
+            smoothing=smoothing,
+            patience=patience,
+            precision=choice(NumberFormat, precision, "--precision"),
+        )
+        options = BertOptions(
+            init=init,
+            pooling=choice(Pooling, pooling, "--pooling"),
+            freeze=freeze,
+            dropout=dropout,
+            max_length=max_length,
+            limit=limit,
+            loop=loop,
+        )
+        recipe = BertRecipe.resolve(opened.taxonomy, options, seed=seed, cache=home / "pretrained")
+    if folds:
+        from training.crossfit import train_by_folds
+
+        run = train_by_folds(opened, recipe, n_folds=folds, out=out)
+    else:
+        from training.recipe import train as train_once
+
+        run = train_once(opened, recipe, out=out)
+    shown = {"train（折外 out of fold）" if split == "train" else split: each for split, each in run.metrics.items()}
+    emit(
+        {"run": str(run.path), "metrics": run.metrics},
+        as_json=json,
+        render=lambda console: show_run(console, shown, run.path),
+    )
