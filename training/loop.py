@@ -29,6 +29,7 @@ EVALUATION_TOKENS = 4096  # padded tokens a batch: large enough for the matrix k
 
 
 AnyExamples = TypeVar("AnyExamples", bound="Examples")
+JudgedExamples = TypeVar("JudgedExamples", bound="Examples", contravariant=True)
 
 
 class Diverged(WenleiError):
@@ -96,7 +97,7 @@ class Examples(Protocol):
         ...
 
 
-class Objective(Protocol[AnyExamples]):
+class Objective(Protocol[JudgedExamples]):
     """What a training minimises, and what it is judged by."""
 
     @property
@@ -108,7 +109,7 @@ class Objective(Protocol[AnyExamples]):
         """The mean loss of a batch."""
         ...
 
-    def figures(self, network: nn.Module, dev_set: AnyExamples, *, precision: NumberFormat) -> dict[str, float]:
+    def figures(self, network: nn.Module, dev_set: JudgedExamples, *, precision: NumberFormat) -> dict[str, float]:
         """How good the network is on dev, `score` among it; more is better."""
         ...
 
