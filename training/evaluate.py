@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import nn
 
-from model.architectures.bert import BertClassifier, Pooling
-from model.architectures.linear import LinearClassifier
 from model.bundle import open_bundle
 from model.console import progress
 from model.errors import BadInput, BadRun
@@ -22,15 +20,9 @@ from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot
 from model.tokenization import load_tokenizer
 from model.types import FloatArray, IntArray, Sample, Split, Taxonomy, Text
+from training.architectures import load_classifier
 from training.data import Dataset, load, read
 from training.loop import predict
-
-
-def load_classifier(run: Run) -> nn.Module:
-    """The trained network of `run`, ready to predict."""
-    if run.arch == "linear":
-        return LinearClassifier.load(run.model_path)
-    return BertClassifier.load(run.model_path, pooling=Pooling(run.config["pooling"]))
 
 
 def decoder_of(run: Run) -> Decoder:

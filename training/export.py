@@ -8,14 +8,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import onnx
-from torch import nn
 
-from model.architectures.bert import BertClassifier
-from model.architectures.linear import LinearClassifier
 from model.bundle import Bundle, Manifest, seal_bundle
 from model.console import say
 from model.errors import BadInput, BadSnapshot, ParityFailed
@@ -27,13 +23,13 @@ from model.snapshot import Snapshot, open_snapshot
 from model.text import Normaliser
 from model.tokenization import load_tokenizer
 from model.types import FloatArray, Split, Text
-from training import onnx_bert, onnx_file, onnx_linear
+from training import onnx_file
+from training.architectures import ARCHITECTURES, build_graph, load_classifier
 from training.card import model_card
 from training.data import Dataset, load
-from training.evaluate import check_model_kept, load_classifier, serve_logits
+from training.evaluate import check_model_kept, serve_logits
 from training.loop import predict
 
-PRECISIONS = {"bert": ("fp32", "int8"), "linear": ("fp32",)}
 MAX_FP32_DIFFERENCE = 1e-3  # of a logit; float32 sums in another order stay far below
 MAX_INT8_ACCURACY_CHANGE = 0.005
 MAX_INT8_LOGIT_ERROR = 0.2  # root mean square, as a share of the logits' own spread
@@ -122,7 +118,7 @@ def check_precisions(run: Run, asked: Sequence[str] | None) -> list[str]:
     Raises:
         BadInput: the architecture has no such precision.
     """
-    available = PRECISIONS[run.arch]
+    available = ARCHITECTURES[run.arch].precisions
     wanted = list(dict.fromkeys(asked or available))
     if unknown := [precision for precision in wanted if precision not in available]:
         raise BadInput(f"--precision {', '.join(unknown)}: a {run.arch} model has {', '.join(available)}")
@@ -152,22 +148,6 @@ def parity_set(run: Run, snapshot: Snapshot) -> tuple[Dataset, Split]:
         )
     split = Split.TEST if snapshot.counts[Split.TEST.value] else Split.DEV
     return load(snapshot, split, load_tokenizer(run.model_path, max_length=run.config["max_length"])), split
-
-
-def build_graph(classifier: nn.Module, precision: str, run: Run) -> onnx.ModelProto:
-    """The ONNX model of a trained network."""
-    if isinstance(classifier, LinearClassifier):
-        return onnx_linear.build(classifier)
-    return onnx_bert.build(
-        cast(BertClassifier, classifier), precision=onnx_bert.Precision(precision), with_types=tells_pairs_apart(run)
-    )
-
-
-def tells_pairs_apart(run: Run) -> bool:
-    """Whether the tokenizer gives the second text of a pair another token type."""
-    tokenizer = load_tokenizer(run.model_path, max_length=run.config["max_length"])
-    (pair,) = tokenizer.encode([Text("甲", "乙")])
-    return bool(pair.inputs["token_type_ids"].any())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from model.runtime.base import classify
 from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot, write_snapshot
 from model.types import Split, Text
+from training.architectures import load_classifier
 from training.baselines import LinearOptions, train_linear
 from training.device import NumberFormat
-from training.evaluate import evaluate_path, load_classifier
+from training.evaluate import evaluate_path
 from training.export import export_run, why_refused
 from training.finetune import BertOptions, train_bert
 from training.loop import Options

@@ -12,8 +12,9 @@ from model.files import read_json, write_json
 from model.run import open_run
 from model.snapshot import Snapshot, write_snapshot
 from model.types import Split
+from training.architectures import load_classifier
 from training.device import NumberFormat
-from training.evaluate import evaluate_path, load_classifier
+from training.evaluate import evaluate_path
 from training.finetune import BertOptions, train_bert
 from training.loop import Options
 

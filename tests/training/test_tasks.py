@@ -12,10 +12,11 @@ from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot
 from model.tokenization import load_tokenizer
 from model.types import Activation, Split, Text
+from training.architectures import load_classifier
 from training.baselines import LinearOptions, train_linear
 from training.data import load
 from training.device import NumberFormat
-from training.evaluate import decoder_of, evaluate_path, load_classifier
+from training.evaluate import decoder_of, evaluate_path
 from training.export import export_run
 from training.finetune import BertOptions, train_bert
 from training.loop import Options, predict
