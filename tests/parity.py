@@ -49,10 +49,8 @@ def spread_weights(network: nn.Module, *, std: float = 0.3, seed: int = 0) -> No
 def assert_same_states(ours: nn.Module, reference: nn.Module, inputs: Inputs, *, atol: float = 1e-5) -> None:
     """Hidden states of every layer are equal wherever the attention mask is 1; both networks go to `eval()`."""
     tensors = {name: torch.from_numpy(value) for name, value in inputs.items()}
-    states = []
     with torch.inference_mode():
-        for network in (ours, reference):
-            states.append(network.eval()(**tensors, output_hidden_states=True).hidden_states)
+        states = [network.eval()(**tensors, output_hidden_states=True).hidden_states for network in (ours, reference)]
     assert len(states[0]) == len(states[1]), f"{len(states[0])} states, the reference has {len(states[1])}"
     real = tensors["attention_mask"].bool() if "attention_mask" in tensors else ...
     for layer, (mine, expected) in enumerate(zip(*states, strict=True)):
@@ -72,7 +70,9 @@ def assert_graph_answers(
             expected: Tensor = classifier(**{name: torch.from_numpy(value) for name, value in inputs.items()})
         (actual,) = session.run(None, dict(inputs))
         shapes = {name: value.shape for name, value in inputs.items()}
-        torch.testing.assert_close(torch.from_numpy(actual), expected, atol=atol, rtol=1e-5, msg=_at(f"inputs {shapes}"))
+        torch.testing.assert_close(
+            torch.from_numpy(actual), expected, atol=atol, rtol=1e-5, msg=_at(f"inputs {shapes}")
+        )
 
 
 def _at(place: str) -> Callable[[str], str]:
