@@ -1,0 +1,267 @@
+"""GPT (Radford 2018): a Transformer decoder that learns to say the next token, then classifies by its last state.
+
+input_ids, attention_mask: (batch, length), texts padded on the right
+  → hidden states, each made of its own token and those before it: (batch, length, hidden_size)
+  → next token: (batch, length, vocabulary), where one is asked for
+  → state of the extract token, the last of a text: (batch, hidden_size) → logits: (batch, n_labels)
+
+The decoder is transformers' own: OpenAIGPTModel (layer norms after attention and feed-forward, as in the paper) or
+GPT2Model (before); `config.json` says which by its model_type, and whether attention is memory-compressed (`tdmca`).
+Its causal mask is all it needs: padding stands behind every real token, so no real token ever sees it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, cast
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import AutoConfig, GPT2Model, OpenAIGPTModel, PreTrainedConfig, PreTrainedModel
+
+from model.architectures.tdmca import MemoryCompressedGpt, MemoryCompressedGpt2, memory_compression
+from model.errors import BadInput
+from model.types import preview
+
+# model_type → the decoder with full attention, and with a compressed memory
+DECODERS: dict[str, tuple[type[PreTrainedModel], type[PreTrainedModel]]] = {
+    "openai-gpt": (OpenAIGPTModel, MemoryCompressedGpt),
+    "gpt2": (GPT2Model, MemoryCompressedGpt2),
+}
+
+
+def decoder_class(config: PreTrainedConfig) -> type[PreTrainedModel]:
+    """The class of the decoder that `config` describes.
+
+    Raises:
+        BadInput: it is of no GPT, or names an unknown attention.
+    """
+    if config.model_type not in DECODERS:
+        raise BadInput(f"config.json: model_type is {config.model_type!r}; a GPT is {' or '.join(DECODERS)}")
+    full, compressed = DECODERS[config.model_type]
+    return compressed if memory_compression(config) else full
+
+
+def build_decoder(config: PreTrainedConfig) -> PreTrainedModel:
+    """The decoder of `config`, with random weights."""
+    decoder: PreTrainedModel = decoder_class(config)(config)
+    return decoder
+
+
+def load_decoder(folder: Path, **changes: Any) -> PreTrainedModel:
+    """The decoder of a start folder in float32, without heads; `changes` of its config.
+
+    Full attention's weights may start a memory-compressed decoder, whose convolutions are then new.
+
+    Raises:
+        BadInput: it is no GPT, or a weight is missing or one too many.
+    """
+    config = AutoConfig.from_pretrained(folder)
+    was_compressed = memory_compression(config) is not None
+    for name, value in changes.items():
+        setattr(config, name, value)
+    loaded = decoder_class(config).from_pretrained(folder, config=config, dtype=torch.float32, output_loading_info=True)
+    decoder, report = cast(tuple[PreTrainedModel, dict[str, Any]], loaded)
+    new = () if was_compressed else ("compress_key.", "compress_value.")
+    absent = sorted(name for name in report["missing_keys"] if not any(part in name for part in new))
+    surplus = sorted(name for name in report["unexpected_keys"] if not name.startswith("lm_head."))
+    if absent or surplus:
+        raise BadInput(
+            f"{folder}/model.safetensors does not fit its config.json: it lacks {preview(absent, 3) or 'nothing'}, and "
+            f"has {preview(surplus, 3) or 'nothing'} beside what a GPT has; save the model again"
+        )
+    return decoder
+
+
+def start_decoder(folder: Path, *, vocabulary_size: int, dropout: float, **changes: Any) -> PreTrainedModel:
+    """A pretrained decoder to fine-tune; `dropout` of hidden states, none of attention.
+
+    `vocabulary_size`: of the tokenizer with start, delimiter and extract tokens; what the decoder has no embeddings
+    for gets random ones, as in the paper. `changes` of its config: "attention" may become memory-compressed.
+    """
+    decoder = load_decoder(folder, resid_pdrop=dropout, embd_pdrop=dropout, attn_pdrop=0.0, **changes)
+    if vocabulary_size > decoder.config.vocab_size:
+        decoder.resize_token_embeddings(vocabulary_size, mean_resizing=False)
+    return decoder
+
+
+def hidden_states(decoder: PreTrainedModel, input_ids: Tensor) -> Tensor:
+    """Last hidden states (batch, length, hidden_size) of `input_ids` (batch, length).
+
+    Raises:
+        BadInput: they are longer than the decoder's table of positions.
+    """
+    length, positions = input_ids.shape[1], decoder.config.max_position_embeddings
+    if length > positions:
+        raise BadInput(f"a text of {length} tokens, but the decoder has {positions} positions; cut texts to that many")
+    # as embeddings: with ids and no mask transformers would warn of padding, which here does no harm
+    states: Tensor = decoder(inputs_embeds=decoder.get_input_embeddings()(input_ids)).last_hidden_state
+    return states
+
+
+@dataclass(frozen=True, slots=True)
+class NextTokens:
+    """Negative log-likelihood of next tokens, summed, in nats, and how many they were. Both are scalars."""
+
+    total: Tensor
+    count: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        """Nats a token; 0 where there was none to predict."""
+        return self.total / self.count.clamp(min=1)
+
+
+def next_tokens(decoder: PreTrainedModel, states: Tensor, input_ids: Tensor, attention_mask: Tensor) -> NextTokens:
+    """L1 of the paper (eq. 1): how well `states` (batch, length, hidden_size) foretell the tokens after them.
+
+    Output embeddings are the input embeddings. Only states before a real token are compared with the vocabulary.
+    """
+    followed = attention_mask[:, 1:].bool()
+    embeddings = cast(nn.Embedding, decoder.get_input_embeddings()).weight
+    logits = functional.linear(states[:, :-1][followed], embeddings)
+    total = functional.cross_entropy(logits.float(), input_ids[:, 1:][followed], reduction="sum")
+    return NextTokens(total, followed.sum())
+
+
+class GptLanguageModel(nn.Module):
+    """The decoder under its own embeddings: what pretraining trains."""
+
+    def __init__(self, decoder: PreTrainedModel) -> None:
+        super().__init__()
+        self.decoder = decoder
+
+    @classmethod
+    def load(cls, folder: Path, **changes: Any) -> Self:
+        """A start, a pretraining's or another maker's; `changes` of its config."""
+        return cls(load_decoder(folder, **changes))
+
+    def save(self, folder: Path) -> None:
+        """Write `config.json` and `model.safetensors`; with full attention transformers' AutoModel loads them too."""
+        self.decoder.save_pretrained(folder)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> NextTokens:
+        """Of a batch (batch, length): every token but the first of each text is foretold."""
+        return next_tokens(self.decoder, hidden_states(self.decoder, input_ids), input_ids, attention_mask)
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """What fine-tuning minimises, L2 + λ·L1 (eq. 5): logits for L2, and L1 as the mean over the real tokens."""
+
+    logits: Tensor
+    language_model_loss: Tensor
+
+
+class _Head(nn.Module):
+    """A decoder, dropout and a linear head on the extract token's state; λ (`lm_weight`) of the language model."""
+
+    def __init__(
+        self, encoder: PreTrainedModel, *, n_labels: int, lm_weight: float = 0.5, dropout: float = 0.1
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder  # a decoder; the name is the one that pretrained parts have in every classifier
+        self.lm_weight = lm_weight
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(encoder.config.hidden_size, n_labels)
+        nn.init.normal_(self.head.weight, std=encoder.config.initializer_range)
+        nn.init.zeros_(self.head.bias)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """A trained one, as `save` wrote it, in evaluation mode."""
+        head = load_file(folder / "head.safetensors")
+        loaded = cls(load_decoder(folder), n_labels=len(head["head.bias"]))
+        loaded.head.load_state_dict({name.removeprefix("head."): value for name, value in head.items()})
+        return loaded.eval()
+
+    def save(self, folder: Path) -> None:
+        """Write `config.json` and `model.safetensors` (the decoder) and `head.safetensors` (all else)."""
+        self.encoder.save_pretrained(folder)
+        save_file(self.head.state_dict(prefix="head."), folder / "head.safetensors")
+
+    def freeze_encoder(self) -> None:
+        """Train the head alone."""
+        self.encoder.requires_grad_(False)
+
+    def extract(self, states: Tensor, attention_mask: Tensor) -> Tensor:
+        """The last real position's state: (batch, length, hidden_size) → (batch, hidden_size)."""
+        last = attention_mask.sum(1) - 1
+        return states[torch.arange(len(states), device=states.device), last]
+
+
+class GptClassifier(_Head):
+    """Labels of a text, of an ordered pair, or of two texts in both orders (similarity)."""
+
+    @classmethod
+    def start(
+        cls,
+        folder: Path,
+        *,
+        n_labels: int,
+        vocabulary_size: int,
+        lm_weight: float = 0.5,
+        dropout: float = 0.1,
+        **changes: Any,
+    ) -> Self:
+        """A pretrained decoder from `folder` under a new head, see `start_decoder`."""
+        decoder = start_decoder(folder, vocabulary_size=vocabulary_size, dropout=dropout, **changes)
+        return cls(decoder, n_labels=n_labels, lm_weight=lm_weight, dropout=dropout)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, swapped_ids: Tensor | None = None) -> Tensor:
+        """Logits (batch, n_labels). `swapped_ids` (batch, length): the texts of each pair in the other order."""
+        ids, mask = _orders(input_ids, attention_mask, swapped_ids)
+        return self.classify(hidden_states(self.encoder, ids), mask, n_texts=len(input_ids))
+
+    def joint(self, input_ids: Tensor, attention_mask: Tensor, swapped_ids: Tensor | None = None) -> Joint:
+        """`forward` and the language model's loss, of one pass through the decoder."""
+        ids, mask = _orders(input_ids, attention_mask, swapped_ids)
+        states = hidden_states(self.encoder, ids)
+        logits = self.classify(states, mask, n_texts=len(input_ids))
+        return Joint(logits, next_tokens(self.encoder, states, ids, mask).mean)
+
+    def classify(self, states: Tensor, attention_mask: Tensor, *, n_texts: int) -> Tensor:
+        """Logits (n_texts, n_labels); the extract states of both orders are added, as figure 1 has it."""
+        extracted = self.extract(states, attention_mask).unflatten(0, (-1, n_texts)).sum(0)
+        logits: Tensor = self.head(self.dropout(extracted))
+        return logits
+
+
+class GptMultipleChoice(_Head):
+    """One answer of several: each stands with the context in a sequence of its own and gets a score.
+
+    input_ids, attention_mask: (batch, n_choices, length) → logits: (batch, n_choices), for a softmax over choices.
+    """
+
+    @classmethod
+    def start(
+        cls, folder: Path, *, vocabulary_size: int, lm_weight: float = 0.5, dropout: float = 0.1, **changes: Any
+    ) -> Self:
+        """As `GptClassifier.start`; the number of choices may differ from batch to batch."""
+        decoder = start_decoder(folder, vocabulary_size=vocabulary_size, dropout=dropout, **changes)
+        return cls(decoder, n_labels=1, lm_weight=lm_weight, dropout=dropout)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Logits (batch, n_choices)."""
+        states = hidden_states(self.encoder, input_ids.flatten(0, 1))
+        return self.score(states, attention_mask)
+
+    def joint(self, input_ids: Tensor, attention_mask: Tensor) -> Joint:
+        """`forward` and the language model's loss, of one pass through the decoder."""
+        ids, mask = input_ids.flatten(0, 1), attention_mask.flatten(0, 1)
+        states = hidden_states(self.encoder, ids)
+        return Joint(self.score(states, attention_mask), next_tokens(self.encoder, states, ids, mask).mean)
+
+    def score(self, states: Tensor, attention_mask: Tensor) -> Tensor:
+        """Logits (batch, n_choices) from states (batch * n_choices, length, hidden_size)."""
+        extracted = self.extract(states, attention_mask.flatten(0, 1))
+        scores: Tensor = self.head(self.dropout(extracted)).view(attention_mask.shape[:2])
+        return scores
+
+
+def _orders(input_ids: Tensor, attention_mask: Tensor, swapped_ids: Tensor | None) -> tuple[Tensor, Tensor]:
+    # one batch of both orders, so that the decoder runs once
+    if swapped_ids is None:
+        return input_ids, attention_mask
+    return torch.cat([input_ids, swapped_ids]), torch.cat([attention_mask, attention_mask])
