@@ -1,10 +1,10 @@
-"""Text to model input: sub-words and character n-grams, read from a bundle's or run's `tokenizer.json`."""
+"""Text to model input: sub-words, words or character n-grams, read from a bundle's or run's `tokenizer.json`."""
 
 from pathlib import Path
 
 from model.errors import BadInput
 from model.files import read_json
-from model.tokenization import ngrams, subwords
+from model.tokenization import ngrams, subwords, words
 from model.tokenization.base import Tokenizer
 
 
@@ -23,4 +23,6 @@ def load_tokenizer(folder: Path, *, max_length: int) -> Tokenizer:
         raise BadInput(f"{path} can't be read as a tokenizer: {error!r}; copy it again") from None
     if kind == ngrams.TYPE:
         return ngrams.load(folder)
+    if kind == words.TYPE:
+        return words.load(folder, max_length=max_length)
     return subwords.load(folder, max_length=max_length)

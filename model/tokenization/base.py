@@ -13,7 +13,7 @@ from model.types import Text
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One text as model input: input name → values, each of shape (length,). `truncated`: it was cut."""
+    """One text as model input: input name → values, (length,) or (length, …). `truncated`: it was cut."""
 
     inputs: dict[str, NDArray[Any]]
     truncated: bool = False
@@ -38,11 +38,12 @@ class Tokenizer(Protocol):
 
 
 def collate(batch: Sequence[Encoded], padding: dict[str, int], *, multiple: int = 1) -> dict[str, NDArray[Any]]:
-    """Pad `batch` on the right to its longest, rounded up to a `multiple`: input name → (batch, length)."""
+    """Pad `batch` on the right to its longest, rounded up to a `multiple`: input name → (batch, length, …)."""
     width = math.ceil(max(encoded.length for encoded in batch) / multiple) * multiple
     arrays = {}
     for name, value in padding.items():
-        array = np.full((len(batch), width), value, dtype=batch[0].inputs[name].dtype)
+        first = batch[0].inputs[name]
+        array = np.full((len(batch), width, *first.shape[1:]), value, dtype=first.dtype)
         for row, encoded in zip(array, batch, strict=True):
             row[: encoded.length] = encoded.inputs[name]
         arrays[name] = array
