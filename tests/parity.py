@@ -38,6 +38,11 @@ def random_inputs(
     return inputs
 
 
+def to_tensors(inputs: Inputs) -> dict[str, Tensor]:
+    """The same for a network."""
+    return {name: torch.from_numpy(value) for name, value in inputs.items()}
+
+
 def spread_weights(network: nn.Module, *, std: float = 0.3, seed: int = 0) -> None:
     """Draw every weight anew, large enough that each activation, mask and bias shows in what comes out."""
     generator = torch.Generator().manual_seed(seed)
@@ -48,7 +53,7 @@ def spread_weights(network: nn.Module, *, std: float = 0.3, seed: int = 0) -> No
 
 def assert_same_states(ours: nn.Module, reference: nn.Module, inputs: Inputs, *, atol: float = 1e-5) -> None:
     """Hidden states of every layer are equal wherever the attention mask is 1; both networks go to `eval()`."""
-    tensors = {name: torch.from_numpy(value) for name, value in inputs.items()}
+    tensors = to_tensors(inputs)
     with torch.inference_mode():
         states = [network.eval()(**tensors, output_hidden_states=True).hidden_states for network in (ours, reference)]
     assert len(states[0]) == len(states[1]), f"{len(states[0])} states, the reference has {len(states[1])}"
@@ -67,7 +72,7 @@ def assert_graph_answers(
     classifier.eval()
     for inputs in batches:
         with torch.inference_mode():
-            expected: Tensor = classifier(**{name: torch.from_numpy(value) for name, value in inputs.items()})
+            expected: Tensor = classifier(**to_tensors(inputs))
         (actual,) = session.run(None, dict(inputs))
         shapes = {name: value.shape for name, value in inputs.items()}
         torch.testing.assert_close(
