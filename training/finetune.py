@@ -1,35 +1,33 @@
-"""Fine-tune BERT on a snapshot: pretrained encoder, pooling, linear head."""
+"""Fine-tune a pretrained network on a snapshot: its weights under a new head, all of it or the head alone."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, cast
 
 import torch
+from torch import nn
 
-from model.architectures.bert import BertClassifier, Pooling
 from model.console import say
 from model.run import Run
 from model.snapshot import Snapshot
-from model.tokenization import subwords
 from model.types import Sample, Split, Taxonomy
-from training.classifying import Classifying
 from training.data import encode
+from training.kinds import BertKind, Kind
 from training.loop import Options, Progress, Training
 from training.pretrained import Start, resolve
 from training.recipe import Prepared, Trained, train
-from training.start_checks import check_architecture, check_tokenizer
-
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+from training.start_checks import check_architecture
 
 
 @dataclass(frozen=True, slots=True)
-class BertOptions:
-    """init: `offline`, a hub id or a folder. max_length: tokens a text is cut to. limit: train samples at most."""
+class FinetuneOptions:
+    """init: `offline`, a hub id, a folder or a pretraining run. max_length: tokens a text is cut to.
+
+    freeze: train the head alone. limit: train samples at most.
+    """
 
     init: str = "offline"
-    pooling: Pooling = Pooling.MEAN
     freeze: bool = False
     max_length: int = 128
     dropout: float = 0.1
@@ -38,29 +36,36 @@ class BertOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class BertRecipe:
-    """How BERT is fine-tuned for `taxonomy`, from the weights `start`."""
+class FinetuneRecipe:
+    """How the network of `kind` is fine-tuned for `taxonomy`, from the weights `start`."""
 
     taxonomy: Taxonomy
-    options: BertOptions
+    kind: Kind
+    options: FinetuneOptions
     start: Start
     seed: int
-    arch: ClassVar[str] = "bert"
 
     @classmethod
-    def resolve(cls, taxonomy: Taxonomy, options: BertOptions, *, seed: int, cache: Path) -> "BertRecipe":
+    def resolve(
+        cls, taxonomy: Taxonomy, kind: Kind, options: FinetuneOptions, *, seed: int, cache: Path
+    ) -> "FinetuneRecipe":
         """The recipe with the weights that `options.init` stands for; `cache` keeps them.
 
         Raises:
-            BadInput: they can't be had or are of no BERT.
+            BadInput: they can't be had, are of another architecture, or too short for the texts.
         """
         start = resolve(options.init, cache=cache)
-        check_architecture(start.folder, init=options.init, arch=cls.arch, max_length=options.max_length)
-        return cls(taxonomy=taxonomy, options=options, start=start, seed=seed)
+        check_architecture(start.folder, init=options.init, arch=kind.arch, max_length=options.max_length)
+        return cls(taxonomy=taxonomy, kind=kind, options=options, start=start, seed=seed)
+
+    @property
+    def arch(self) -> str:
+        return self.kind.arch
 
     @property
     def config(self) -> dict[str, Any]:
-        return {**asdict(self.options), "start": {"name": self.start.name, "sha256": self.start.sha256}}
+        start = {"name": self.start.name, "sha256": self.start.sha256}
+        return {**asdict(self.options), **self.kind.config, "start": start}
 
     @property
     def limit(self) -> int | None:
@@ -72,28 +77,24 @@ class BertRecipe:
         Raises:
             BadInput: the start's tokenizer or weights can't be used.
         """
-        tokenizer = subwords.load(self.start.folder, max_length=self.options.max_length)
-        datasets = {split: encode(samples, tokenizer, self.taxonomy) for split, samples in splits.items()}
+        reading = self.kind.read(self.start, max_length=self.options.max_length)
+        datasets = {split: encode(samples, reading.tokenizer, self.taxonomy) for split, samples in splits.items()}
         train_set, dev_set = datasets[Split.TRAIN], datasets[Split.DEV]
         tokens = train_set.lengths.mean()
         say(f"{len(train_set):,} train and {len(dev_set):,} dev samples, {tokens:.0f} tokens on average")
-        check_tokenizer(tokenizer, train_set, self.start)
+        self.kind.check(reading, train_set, self.start)
         torch.manual_seed(self.seed)
-        classifier = BertClassifier.start(
-            self.start.folder,
-            n_labels=len(self.taxonomy),
-            pooling=self.options.pooling,
-            dropout=self.options.dropout,
-        )
+        network = self.kind.classifier(self.start, reading, n_labels=len(self.taxonomy), dropout=self.options.dropout)
         if self.options.freeze:
-            classifier.freeze_encoder()
+            network.freeze_encoder()
+        classifier = cast(nn.Module, network)
 
         def learn(checkpoint: Path) -> Trained:
             progress = Training(
                 classifier=classifier,
                 train_set=train_set,
                 dev_set=dev_set,
-                objective=Classifying(self.taxonomy, smoothing=self.options.loop.smoothing),
+                objective=self.kind.objective(self.taxonomy, smoothing=self.options.loop.smoothing),
                 options=self.options.loop,
                 seed=self.seed,
                 checkpoint=checkpoint,
@@ -101,29 +102,36 @@ class BertRecipe:
             return Trained(classifier=classifier, cost=cost_of(progress), save=save)
 
         def save(folder: Path) -> None:
-            classifier.save(folder)
-            for name in TOKENIZER_FILES:
-                if (self.start.folder / name).exists():
-                    shutil.copyfile(self.start.folder / name, folder / name)
+            network.save(folder)
+            reading.save(folder)
 
-        return Prepared(tokenizer=tokenizer, datasets=datasets, train=learn)
+        return Prepared(tokenizer=reading.tokenizer, datasets=datasets, train=learn)
 
-    def settled(self, cost: Mapping[str, Any]) -> "BertRecipe":  # noqa: ARG002  nothing of it is chosen on dev
+    def settled(self, cost: Mapping[str, Any]) -> "FinetuneRecipe":  # noqa: ARG002  nothing of it is chosen on dev
         """The same: every training stops where it is best on dev."""
         return self
 
 
-def train_bert(snapshot: Snapshot, *, options: BertOptions, seed: int, out: Path, cache: Path) -> Run:
+def finetune(
+    snapshot: Snapshot,
+    *,
+    options: FinetuneOptions,
+    seed: int,
+    out: Path,
+    cache: Path,
+    kind: Kind = BertKind(),
+) -> Run:
     """Fine-tune, keep the weights that did best on dev, calibrate and evaluate; the run is in `out`.
 
     A run that was broken off there goes on. `cache` keeps pretrained weights.
 
     Raises:
-        BadInput: `options.init` can't be had or is no BERT.
+        BadInput: `options.init` can't be had or is of another architecture.
         BadSnapshot: train or dev is empty.
         BadRun: `out` holds another run.
     """
-    return train(snapshot, BertRecipe.resolve(snapshot.taxonomy, options, seed=seed, cache=cache), out=out)
+    recipe = FinetuneRecipe.resolve(snapshot.taxonomy, kind, options, seed=seed, cache=cache)
+    return train(snapshot, recipe, out=out)
 
 
 def cost_of(progress: Progress) -> dict[str, Any]:

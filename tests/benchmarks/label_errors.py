@@ -258,10 +258,11 @@ class Trial:
         if n_folds:
             return train_by_folds(snapshot, recipe, n_folds=n_folds, out=out)
         if self.bert:
-            from training.finetune import BertOptions, BertRecipe
+            from training.finetune import FinetuneOptions, FinetuneRecipe
+            from training.kinds import BertKind
 
-            recipe = BertRecipe.resolve(
-                snapshot.taxonomy, BertOptions(), seed=self.seed, cache=self.home / "pretrained"
+            recipe = FinetuneRecipe.resolve(
+                snapshot.taxonomy, BertKind(), FinetuneOptions(), seed=self.seed, cache=self.home / "pretrained"
             )
         return train(snapshot, recipe, out=out)
 

@@ -24,8 +24,9 @@ from training.data import encode, read
 from training.device import NumberFormat
 from training.evaluate import evaluate_path
 from training.export import export_run
-from training.finetune import BertOptions, BertRecipe
+from training.finetune import FinetuneOptions, FinetuneRecipe
 from training.folds import near_folds
+from training.kinds import BertKind
 from training.loop import Options, predict
 from training.recipe import Prepared, Recipe, train
 
@@ -44,10 +45,10 @@ def linear(snapshot: Snapshot, **options: int) -> LinearRecipe:
     return LinearRecipe(taxonomy=snapshot.taxonomy, options=LinearOptions(**options), seed=0)
 
 
-def bert(snapshot: Snapshot, start: Path) -> BertRecipe:
+def bert(snapshot: Snapshot, start: Path) -> FinetuneRecipe:
     """Of two folds: three steps of eight texts each."""
-    options = BertOptions(init=str(start), max_length=40, limit=48, loop=LOOP)
-    return BertRecipe.resolve(snapshot.taxonomy, options, seed=1, cache=start.parent)
+    options = FinetuneOptions(init=str(start), max_length=40, limit=48, loop=LOOP)
+    return FinetuneRecipe.resolve(snapshot.taxonomy, BertKind(), options, seed=1, cache=start.parent)
 
 
 def changed(snapshot: Snapshot, samples: Iterable[Sample], folder: Path) -> Snapshot:
@@ -291,13 +292,13 @@ def test_a_start_that_can_not_be_used_leaves_no_run(multi_snapshot: Snapshot, ti
 def test_one_bert_at_a_time_is_in_memory(
     snapshot: Snapshot, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, alive = BertRecipe.prepare, []
+    original, alive = FinetuneRecipe.prepare, []
 
-    def prepare(recipe: BertRecipe, splits: object) -> Prepared:
+    def prepare(recipe: FinetuneRecipe, splits: object) -> Prepared:
         alive.append(sum(type(each) in (BertClassifier, training.loop.Training) for each in gc.get_objects()))
         return original(recipe, splits)  # type: ignore[arg-type]
 
     gc.collect()
-    monkeypatch.setattr(BertRecipe, "prepare", prepare)
+    monkeypatch.setattr(FinetuneRecipe, "prepare", prepare)
     train_by_folds(snapshot, bert(snapshot, tiny_bert), n_folds=2, out=tmp_path / "run")
     assert alive[0] == alive[1]  # what other tests have left may live

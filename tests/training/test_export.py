@@ -21,7 +21,7 @@ from training.baselines import LinearOptions, train_linear
 from training.device import NumberFormat
 from training.evaluate import evaluate_path
 from training.export import export_run, why_refused
-from training.finetune import BertOptions, train_bert
+from training.finetune import FinetuneOptions, finetune
 from training.loop import Options
 
 PASSED = {
@@ -36,9 +36,9 @@ PASSED = {
 @pytest.fixture(scope="module")
 def run(snapshot: Snapshot, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     loop = Options(epochs=3, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=NumberFormat.FP32)
-    options = BertOptions(init=str(tiny_bert), max_length=32, loop=loop)
+    options = FinetuneOptions(init=str(tiny_bert), max_length=32, loop=loop)
     folder = tmp_path_factory.mktemp("runs")
-    return train_bert(snapshot, options=options, seed=1, out=folder / "run", cache=folder)
+    return finetune(snapshot, options=options, seed=1, out=folder / "run", cache=folder)
 
 
 @pytest.fixture(scope="module")

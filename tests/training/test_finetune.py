@@ -15,22 +15,28 @@ from model.types import Split
 from training.architectures import load_classifier
 from training.device import NumberFormat
 from training.evaluate import evaluate_path
-from training.finetune import BertOptions, train_bert
+from training.finetune import FinetuneOptions, finetune
+from training.kinds import BertKind
 from training.loop import Options
 
 LOOP = Options(epochs=2, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=NumberFormat.FP32)
 
 
-def options(start: Path, **changes: object) -> BertOptions:
-    return replace(BertOptions(init=str(start), max_length=32, loop=LOOP), **changes)  # type: ignore[arg-type]
+def options(start: Path, **changes: object) -> FinetuneOptions:
+    return replace(FinetuneOptions(init=str(start), max_length=32, loop=LOOP), **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("pooling", Pooling)
 def test_a_run_holds_what_evaluation_finds(
     pooling: Pooling, snapshot: Snapshot, tiny_bert: Path, tmp_path: Path
 ) -> None:
-    run = train_bert(
-        snapshot, options=options(tiny_bert, pooling=pooling), seed=1, out=tmp_path / "run", cache=tmp_path
+    run = finetune(
+        snapshot,
+        kind=BertKind(pooling=pooling),
+        options=options(tiny_bert),
+        seed=1,
+        out=tmp_path / "run",
+        cache=tmp_path,
     )
     assert open_run(tmp_path / "run") == run
     assert not run.checkpoint_path.exists()
@@ -42,9 +48,7 @@ def test_a_run_holds_what_evaluation_finds(
 
 def test_a_seed_gives_the_same_weights_again(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
     first, second, other = (
-        load_classifier(
-            train_bert(snapshot, options=options(tiny_bert), seed=seed, out=tmp_path / name, cache=tmp_path)
-        )
+        load_classifier(finetune(snapshot, options=options(tiny_bert), seed=seed, out=tmp_path / name, cache=tmp_path))
         for seed, name in ((1, "first"), (1, "second"), (2, "other"))
     )
     for name, weight in first.state_dict().items():
@@ -53,7 +57,7 @@ def test_a_seed_gives_the_same_weights_again(snapshot: Snapshot, tiny_bert: Path
 
 
 def test_a_frozen_encoder_stays_as_it_was(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
-    run = train_bert(snapshot, options=options(tiny_bert, freeze=True), seed=1, out=tmp_path / "run", cache=tmp_path)
+    run = finetune(snapshot, options=options(tiny_bert, freeze=True), seed=1, out=tmp_path / "run", cache=tmp_path)
     before = BertClassifier.start(tiny_bert, n_labels=2, pooling=Pooling.MEAN).encoder.state_dict()
     after = load_classifier(run).state_dict()
     for name, weight in before.items():
@@ -62,9 +66,7 @@ def test_a_frozen_encoder_stays_as_it_was(snapshot: Snapshot, tiny_bert: Path, t
 
 def test_several_labels_a_text(multi_snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
     loop = replace(LOOP, epochs=6)
-    run = train_bert(
-        multi_snapshot, options=options(tiny_bert, loop=loop), seed=1, out=tmp_path / "run", cache=tmp_path
-    )
+    run = finetune(multi_snapshot, options=options(tiny_bert, loop=loop), seed=1, out=tmp_path / "run", cache=tmp_path)
     assert run.metrics["test"]["micro_f1"] > 0.7
     assert set(run.calibration["thresholds"]) == set(multi_snapshot.taxonomy.labels)
 
@@ -78,19 +80,17 @@ def test_another_command_does_not_go_on_with_a_broken_off_run(
     with monkeypatch.context() as patch:
         patch.setattr("training.finetune.Training.run", killed)
         with pytest.raises(KeyboardInterrupt):
-            train_bert(snapshot, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)
+            finetune(snapshot, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)
     with pytest.raises(BadRun, match="broken off"):
         evaluate_path(tmp_path / "run", snapshot, Split.TEST)
     with pytest.raises(BadRun, match="another seed"):
-        train_bert(snapshot, options=options(tiny_bert), seed=2, out=tmp_path / "run", cache=tmp_path)
-    assert (
-        train_bert(snapshot, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path).status == "done"
-    )
+        finetune(snapshot, options=options(tiny_bert), seed=2, out=tmp_path / "run", cache=tmp_path)
+    assert finetune(snapshot, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path).status == "done"
 
 
 def test_texts_longer_than_the_model_are_asked_for_in_vain(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="--max-length 65 is more than the 64 positions"):
-        train_bert(snapshot, options=options(tiny_bert, max_length=65), seed=1, out=tmp_path / "run", cache=tmp_path)
+        finetune(snapshot, options=options(tiny_bert, max_length=65), seed=1, out=tmp_path / "run", cache=tmp_path)
     assert not (tmp_path / "run").exists()
 
 
@@ -102,7 +102,7 @@ def test_a_snapshot_without_dev_is_refused(snapshot: Snapshot, tiny_bert: Path, 
         folder=tmp_path / "snapshots",
     )
     with pytest.raises(BadSnapshot, match="no dev samples"):
-        train_bert(no_dev, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)
+        finetune(no_dev, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)
     assert not (tmp_path / "run").exists()
 
 
@@ -128,7 +128,7 @@ def test_a_start_that_can_not_be_used_is_refused_before_training(
 ) -> None:
     start = changed_start(tiny_bert, tmp_path / "start", **config)
     with pytest.raises(BadInput, match=message):
-        train_bert(snapshot, options=options(start), seed=1, out=tmp_path / "run", cache=tmp_path)
+        finetune(snapshot, options=options(start), seed=1, out=tmp_path / "run", cache=tmp_path)
     assert not (tmp_path / "run").exists()
 
 
@@ -137,14 +137,14 @@ def test_a_start_with_weights_under_other_names_is_refused(snapshot: Snapshot, t
     weights = load_file(start / "model.safetensors")
     save_file({name.replace("query", "q"): weight for name, weight in weights.items()}, start / "model.safetensors")
     with pytest.raises(BadInput, match=r"lacks encoder\.layer\.0\.attention\.self\.query"):
-        train_bert(snapshot, options=options(start), seed=1, out=tmp_path / "run", cache=tmp_path)
+        finetune(snapshot, options=options(start), seed=1, out=tmp_path / "run", cache=tmp_path)
 
 
 def test_a_start_in_half_precision_is_trained_in_float32(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
     start = changed_start(tiny_bert, tmp_path / "start", dtype="float16")
     weights = load_file(start / "model.safetensors")
     save_file({name: weight.half() for name, weight in weights.items()}, start / "model.safetensors")
-    run = train_bert(snapshot, options=options(start), seed=1, out=tmp_path / "run", cache=tmp_path)
+    run = finetune(snapshot, options=options(start), seed=1, out=tmp_path / "run", cache=tmp_path)
     assert {weight.dtype for weight in load_classifier(run).state_dict().values()} == {torch.float32}
     assert run.config["start"]["name"] == "start"
 
@@ -159,4 +159,4 @@ def test_a_tokenizer_that_does_not_know_the_texts_is_refused(
         folder=tmp_path / "snapshots",
     )
     with pytest.raises(BadInput, match="of the texts' tokens are unknown"):
-        train_bert(foreign, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)
+        finetune(foreign, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)

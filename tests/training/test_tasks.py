@@ -18,7 +18,7 @@ from training.data import load
 from training.device import NumberFormat
 from training.evaluate import decoder_of, evaluate_path
 from training.export import export_run
-from training.finetune import BertOptions, train_bert
+from training.finetune import FinetuneOptions, finetune
 from training.loop import Options, predict
 
 
@@ -28,8 +28,8 @@ def train(arch: str, snapshot: Snapshot, start: Path, folder: Path, number_forma
     loop = Options(
         epochs=4, batch_size=16, learning_rate=3e-3, head_learning_rate=3e-3, patience=9, precision=number_format
     )
-    options = BertOptions(init=str(start), max_length=40, loop=loop)
-    return train_bert(snapshot, options=options, seed=1, out=folder / "run", cache=folder)
+    options = FinetuneOptions(init=str(start), max_length=40, loop=loop)
+    return finetune(snapshot, options=options, seed=1, out=folder / "run", cache=folder)
 
 
 @pytest.mark.parametrize("arch", ["linear", "bert"])

@@ -11,6 +11,7 @@ from model.snapshot import open_snapshot
 from training.cli.common import HomeOption, SnapshotOption, choice, refuse_given, show_run, start_torch
 
 if TYPE_CHECKING:
+    from training.kinds import Kind
     from training.recipe import Recipe
 
 BERT = "只用于 --arch bert | for --arch bert only"  # panel of the options that the linear baseline has no use for
@@ -100,9 +101,8 @@ def train(
 
         recipe = LinearRecipe(taxonomy=opened.taxonomy, options=LinearOptions(limit=limit), seed=seed)
     else:
-        from model.architectures.bert import Pooling
         from training.device import NumberFormat
-        from training.finetune import BertOptions, BertRecipe
+        from training.finetune import FinetuneOptions, FinetuneRecipe
         from training.loop import Options
 
         loop = Options(
@@ -114,16 +114,11 @@ def train(
             patience=patience,
             precision=choice(NumberFormat, precision, "--precision"),
         )
-        options = BertOptions(
-            init=init,
-            pooling=choice(Pooling, pooling, "--pooling"),
-            freeze=freeze,
-            dropout=dropout,
-            max_length=max_length,
-            limit=limit,
-            loop=loop,
+        options = FinetuneOptions(
+            init=init, freeze=freeze, dropout=dropout, max_length=max_length, limit=limit, loop=loop
         )
-        recipe = BertRecipe.resolve(opened.taxonomy, options, seed=seed, cache=home / "pretrained")
+        kind = make_kind(arch, pooling=pooling)
+        recipe = FinetuneRecipe.resolve(opened.taxonomy, kind, options, seed=seed, cache=home / "pretrained")
     if folds:
         from training.crossfit import train_by_folds
 
@@ -138,3 +133,11 @@ def train(
         as_json=json,
         render=lambda console: show_run(console, shown, run.path),
     )
+
+
+def make_kind(arch: Arch, *, pooling: str) -> "Kind":
+    """The architecture, with the options that are its own."""
+    from model.architectures.bert import Pooling
+    from training.kinds import BertKind
+
+    return BertKind(arch=arch.value, pooling=choice(Pooling, pooling, "--pooling"))
