@@ -18,60 +18,44 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import AutoConfig, GPT2Model, OpenAIGPTModel, PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
-from model.architectures.tdmca import MemoryCompressedGpt, MemoryCompressedGpt2, memory_compression
+from model.architectures.foreign_weights import FAMILIES, load_encoder, read_settings
 from model.errors import BadInput
-from model.types import preview
 
-# model_type → the decoder with full attention, and with a compressed memory
-DECODERS: dict[str, tuple[type[PreTrainedModel], type[PreTrainedModel]]] = {
-    "openai-gpt": (OpenAIGPTModel, MemoryCompressedGpt),
-    "gpt2": (GPT2Model, MemoryCompressedGpt2),
-}
+MODEL_TYPES = ("openai-gpt", "gpt2")
 
 
-def decoder_class(config: PreTrainedConfig) -> type[PreTrainedModel]:
-    """The class of the decoder that `config` describes.
+def build_decoder(config: PreTrainedConfig) -> PreTrainedModel:
+    """The decoder of `config`, with random weights.
 
     Raises:
         BadInput: it is of no GPT, or names an unknown attention.
     """
-    if config.model_type not in DECODERS:
-        raise BadInput(f"config.json: model_type is {config.model_type!r}; a GPT is {' or '.join(DECODERS)}")
-    full, compressed = DECODERS[config.model_type]
-    return compressed if memory_compression(config) else full
-
-
-def build_decoder(config: PreTrainedConfig) -> PreTrainedModel:
-    """The decoder of `config`, with random weights."""
-    decoder: PreTrainedModel = decoder_class(config)(config)
-    return decoder
+    check_model_type(config.model_type, where="config.json")
+    return FAMILIES[config.model_type].encoder(config)
 
 
 def load_decoder(folder: Path, **changes: Any) -> PreTrainedModel:
-    """The decoder of a start folder in float32, without heads; `changes` of its config.
+    """The decoder of a start, of ours or of another maker, without heads; `changes` of its config.
 
     Full attention's weights may start a memory-compressed decoder, whose convolutions are then new.
 
     Raises:
-        BadInput: it is no GPT, or a weight is missing or one too many.
+        BadInput: it is no GPT, or its weights don't fit, see `load_encoder`.
     """
-    config = AutoConfig.from_pretrained(folder)
-    was_compressed = memory_compression(config) is not None
-    for name, value in changes.items():
-        setattr(config, name, value)
-    loaded = decoder_class(config).from_pretrained(folder, config=config, dtype=torch.float32, output_loading_info=True)
-    decoder, report = cast(tuple[PreTrainedModel, dict[str, Any]], loaded)
-    new = () if was_compressed else ("compress_key.", "compress_value.")
-    absent = sorted(name for name in report["missing_keys"] if not any(part in name for part in new))
-    surplus = sorted(name for name in report["unexpected_keys"] if not name.startswith("lm_head."))
-    if absent or surplus:
-        raise BadInput(
-            f"{folder}/model.safetensors does not fit its config.json: it lacks {preview(absent, 3) or 'nothing'}, and "
-            f"has {preview(surplus, 3) or 'nothing'} beside what a GPT has; save the model again"
-        )
-    return decoder
+    check_model_type(read_settings(folder)["model_type"], where=f"{folder}/config.json")
+    return load_encoder(folder, **changes)
+
+
+def check_model_type(found: str, *, where: str) -> None:
+    """Refuse what is no GPT.
+
+    Raises:
+        BadInput: `found` is another model type.
+    """
+    if found not in MODEL_TYPES:
+        raise BadInput(f"{where}: model_type is {found!r}; a GPT is {' or '.join(MODEL_TYPES)}")
 
 
 def start_decoder(folder: Path, *, vocabulary_size: int, dropout: float, **changes: Any) -> PreTrainedModel:
