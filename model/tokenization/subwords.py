@@ -1,12 +1,15 @@
 """Sub-words: WordPiece, unigram or BPE vocabularies in the `tokenizer.json` format of Hugging Face tokenizers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from tokenizers import Encoding
 from tokenizers import Tokenizer as Engine
 
 from model.errors import BadInput
+from model.files import read_json, write_json
 from model.tokenization.base import Encoded
 from model.types import Text
 
@@ -16,31 +19,61 @@ PADDING_TOKENS = ("[PAD]", "<pad>", "<|endoftext|>")
 # character becomes [UNK]. No real vocabulary is this small.
 FEWEST_TOKENS = 10
 
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+# The two texts of a pair in the other order, as long as `input_ids`; a text without a pair has only one order.
+SWAPPED = "swapped_ids"
+# In tokenizer_config.json, which names the inputs where they are not `INPUTS`: tokenizer.json allows no more keys.
+INPUTS_KEY = "wenlei_inputs"
+
+# Input name → its values in a text's encoding, and in that of the other order
+_VALUES: dict[str, Callable[[Encoding, Encoding], list[int]]] = {
+    "input_ids": lambda encoding, _: encoding.ids,
+    "attention_mask": lambda encoding, _: encoding.attention_mask,
+    "token_type_ids": lambda encoding, _: encoding.type_ids,
+    SWAPPED: lambda _, swapped: swapped.ids,
+}
+
 
 class SubwordTokenizer:
-    """Gives `input_ids`, `attention_mask` and `token_type_ids`; safe to call from several threads."""
+    """Gives the inputs named `inputs`, of `INPUTS` and `SWAPPED`; safe to call from several threads."""
 
-    def __init__(self, engine: Engine, *, padding_id: int) -> None:
+    def __init__(self, engine: Engine, *, padding_id: int, inputs: Sequence[str] = INPUTS) -> None:
         self._engine = engine
         self.vocabulary_size = engine.get_vocab_size()
         self.unknown_id = next((i for token in UNKNOWN_TOKENS if (i := engine.token_to_id(token)) is not None), None)
-        self.padding = {"input_ids": padding_id, "attention_mask": 0, "token_type_ids": 0}
+        self.padding = {name: padding_id if name in ("input_ids", SWAPPED) else 0 for name in inputs}
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:
         """One encoding a text, special tokens included, cut to the length the tokenizer was loaded with."""
-        # encode_batch_fast leaves out character offsets, and unlike encode it lets other threads run.
-        inputs = [text.text if text.pair is None else (text.text, text.pair) for text in texts]
+        encodings = self._encode(texts)
+        swapped = encodings
+        if SWAPPED in self.padding:
+            swapped = self._encode([text if text.pair is None else Text(text.pair, text.text) for text in texts])
         return [
             Encoded(
-                inputs={
-                    "input_ids": np.array(encoding.ids, np.int64),
-                    "attention_mask": np.array(encoding.attention_mask, np.int64),
-                    "token_type_ids": np.array(encoding.type_ids, np.int64),
-                },
-                truncated=bool(encoding.overflowing),
+                inputs={name: np.array(_VALUES[name](one, other), np.int64) for name in self.padding},
+                truncated=bool(one.overflowing),
             )
-            for encoding in self._engine.encode_batch_fast(inputs)
+            for one, other in zip(encodings, swapped, strict=True)
         ]
+
+    def _encode(self, texts: Sequence[Text]) -> list[Encoding]:
+        # encode_batch_fast leaves out character offsets, and unlike encode it lets other threads run.
+        encodings: list[Encoding] = self._engine.encode_batch_fast(
+            [text.text if text.pair is None else (text.text, text.pair) for text in texts]
+        )
+        return encodings
+
+    def save(self, folder: Path) -> None:
+        """Write `tokenizer.json` and `tokenizer_config.json`, which `load` and transformers' AutoTokenizer read."""
+        engine = Engine.from_str(self._engine.to_str())
+        engine.no_truncation()  # how long texts may be is said when it is loaded
+        engine.save(str(folder / "tokenizer.json"))
+        settings: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", INPUTS_KEY: list(self.padding)}
+        for name, token_id in (("pad_token", self.padding["input_ids"]), ("unk_token", self.unknown_id)):
+            if token_id is not None:
+                settings[name] = engine.id_to_token(token_id)
+        write_json(folder / "tokenizer_config.json", settings)
 
 
 def load(folder: Path, *, max_length: int) -> SubwordTokenizer:
@@ -49,20 +82,38 @@ def load(folder: Path, *, max_length: int) -> SubwordTokenizer:
     Raises:
         BadInput: the file can't be read, or its vocabulary holds no words or no padding token.
     """
+    return from_engine(read_engine(folder), max_length=max_length, inputs=_read_inputs(folder), source=folder)
+
+
+def read_engine(folder: Path) -> Engine:
+    """What `folder`/tokenizer.json describes.
+
+    Raises:
+        BadInput: it can't be read.
+    """
     path = folder / "tokenizer.json"
     try:
-        engine = Engine.from_file(str(path))
-        engine.enable_truncation(max_length)
+        return Engine.from_file(str(path))
     except Exception as error:  # tokenizers raises nothing narrower
         raise BadInput(f"{path} can't be read as a tokenizer: {error}; copy it again") from None
+
+
+def from_engine(engine: Engine, *, max_length: int, inputs: Sequence[str] = INPUTS, source: Path) -> SubwordTokenizer:
+    """A tokenizer with the vocabulary and template of `engine`, which was read from the folder `source`.
+
+    Raises:
+        BadInput: the vocabulary holds no words or no padding token.
+    """
+    path = source / "tokenizer.json"
     special = {token.content for token in engine.get_added_tokens_decoder().values() if token.special}
     if (words := len(engine.get_vocab().keys() - special)) < FEWEST_TOKENS:
         raise BadInput(f"{path} knows only {words} tokens, so every text would be unknown to it; export it again")
     padding_id = _padding_id(engine)
     if padding_id is None:
         raise BadInput(f"{path} has no padding token ({', '.join(PADDING_TOKENS)}); add one and export it again")
+    engine.enable_truncation(max_length)
     engine.no_padding()
-    return SubwordTokenizer(engine, padding_id=padding_id)
+    return SubwordTokenizer(engine, padding_id=padding_id, inputs=inputs)
 
 
 def _padding_id(engine: Engine) -> int | None:
@@ -70,3 +121,16 @@ def _padding_id(engine: Engine) -> int | None:
         return int(engine.padding["pad_id"])
     ids = (engine.token_to_id(token) for token in PADDING_TOKENS)
     return next((token_id for token_id in ids if token_id is not None), None)
+
+
+def _read_inputs(folder: Path) -> tuple[str, ...]:
+    path = folder / "tokenizer_config.json"
+    if not path.exists():
+        return INPUTS
+    try:
+        inputs = tuple(read_json(path).get(INPUTS_KEY, INPUTS))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise BadInput(f"{path} can't be read: {error!r}; copy it again") from None
+    if unknown := [name for name in inputs if name not in (*INPUTS, SWAPPED)]:
+        raise BadInput(f"{path}: {INPUTS_KEY} names {unknown}; a tokenizer gives {', '.join((*INPUTS, SWAPPED))}")
+    return inputs
