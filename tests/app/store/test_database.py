@@ -14,6 +14,7 @@ from app.store.database import connect, open_database, reading, writing
 from app.store.tables import label_events, libraries, samples
 from model.errors import BadInput, DatabaseUnavailable
 from tests.app.store.schemas import schema_differences
+from tests.databases import Databases
 
 
 @pytest.fixture
@@ -129,3 +130,27 @@ def test_a_url_that_can_not_be_used_is_refused(tmp_path: Path, url: str) -> None
 def _add_library(connection: sa.Connection) -> int:
     values = {"name": "reviews", "taxonomy": "{}", "declared": False, "normaliser": "{}", "created_at": "2026-01-01"}
     return connection.execute(sa.insert(libraries).values(values).returning(libraries.c.id)).scalar_one()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_other_tests_get_their_databases_as_the_migrations_leave_them(
+    databases: Databases, tmp_path: Path, kind: str
+) -> None:
+    made = []
+    for url in (databases.new(kind, tmp_path), databases.empty(kind, tmp_path)):
+        with open_database(Settings(home=tmp_path, database_url=url)) as engine, engine.connect() as connection:
+            assert schema_differences(connection) == []
+            made.append(set(connection.execute(DEFINITIONS[kind]).all()))
+    assert made[0] == made[1]
+
+
+# All there is in a database, but for the name of the schema.
+DEFINITIONS = {
+    "sqlite": sa.text("SELECT type, name, tbl_name, sql FROM sqlite_master"),
+    "postgresql": sa.text(
+        "SELECT relname, replace(coalesce(pg_get_indexdef(indexrelid), ''), current_schema(), ''), "
+        "(SELECT string_agg(replace(pg_get_triggerdef(t.oid), current_schema(), ''), ';' ORDER BY tgname) "
+        "FROM pg_trigger t WHERE tgrelid = c.oid AND NOT tgisinternal) "
+        "FROM pg_class c LEFT JOIN pg_index ON indexrelid = c.oid WHERE relnamespace = current_schema()::regnamespace"
+    ),
+}
