@@ -1,0 +1,114 @@
+"""BERT's other heads (Devlin 2018, section 4): a label for every token, an answer's span, one of several choices.
+
+input_ids, attention_mask, token_type_ids: (batch, length)
+  → hidden states of the last layer: (batch, length, hidden_size)
+  → tokens:  (batch, length, n_labels)
+  → span:    (batch, 2, length), start and end scores of every position
+  → choices: (batch, n_choices), of inputs (batch, n_choices, length)
+
+Each is one linear layer on an encoder of `load_encoder`: BERT, ERNIE, ELECTRA or NEZHA.
+"""
+
+from pathlib import Path
+from typing import Self
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from model.architectures.foreign_weights import load_encoder
+
+
+class _Head(nn.Module):
+    """An encoder, dropout and a linear layer with `n_outputs` rows."""
+
+    def __init__(self, encoder: PreTrainedModel, *, n_outputs: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(encoder.config.hidden_size, n_outputs)
+        nn.init.normal_(self.head.weight, std=encoder.config.initializer_range)
+        nn.init.zeros_(self.head.bias)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """A trained one, as `save` wrote it, in evaluation mode."""
+        head = load_file(folder / "head.safetensors")
+        loaded = cls(load_encoder(folder), n_outputs=len(head["head.bias"]))
+        loaded.head.load_state_dict({name.removeprefix("head."): value for name, value in head.items()})
+        return loaded.eval()
+
+    def save(self, folder: Path) -> None:
+        """Write `config.json` and `model.safetensors` (the encoder) and `head.safetensors` (all else)."""
+        self.encoder.save_pretrained(folder)
+        save_file(self.head.state_dict(prefix="head."), folder / "head.safetensors")
+
+    def freeze_encoder(self) -> None:
+        """Train the head alone: BERT as features."""
+        self.encoder.requires_grad_(False)
+
+    def states(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None) -> Tensor:
+        """Hidden states of the last layer: (batch, length, hidden_size)."""
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
+        states: Tensor = self.encoder(**inputs).last_hidden_state
+        return states
+
+    def score(self, states: Tensor) -> Tensor:
+        """The linear layer on states (…, hidden_size): (…, n_outputs)."""
+        scores: Tensor = self.head(self.dropout(states))
+        return scores
+
+
+class TokenClassifier(_Head):
+    """A label for every token."""
+
+    @classmethod
+    def start(cls, folder: Path, *, n_labels: int, dropout: float = 0.1) -> Self:
+        """A pretrained encoder from `folder` under a new head; `dropout` of hidden states, none of attention."""
+        return cls(_pretrained(folder, dropout), n_outputs=n_labels, dropout=dropout)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        """Logits (batch, length, n_labels)."""
+        return self.score(self.states(input_ids, attention_mask, token_type_ids))
+
+
+class SpanClassifier(_Head):
+    """Where in a context the answer begins and ends: a start vector S and an end vector E.
+
+    A position's scores are S·T_i and E·T_i; a softmax over positions makes them probabilities. [CLS] is the answer
+    where the context has none.
+    """
+
+    @classmethod
+    def start(cls, folder: Path, *, dropout: float = 0.1) -> Self:
+        """A pretrained encoder from `folder` under a new head; `dropout` of hidden states, none of attention."""
+        return cls(_pretrained(folder, dropout), n_outputs=2, dropout=dropout)
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, answerable: Tensor, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        """Start and end scores (batch, 2, length), -inf where `answerable` (batch, length) is 0.
+
+        Answerable are the tokens of the context, and [CLS].
+        """
+        scores = self.score(self.states(input_ids, attention_mask, token_type_ids)).transpose(1, 2)
+        return scores.masked_fill(answerable.unsqueeze(1) == 0, -float("inf"))
+
+
+class ChoiceClassifier(_Head):
+    """One of several choices: each stands with the text in a sequence of its own, whose [CLS] state gets a score."""
+
+    @classmethod
+    def start(cls, folder: Path, *, dropout: float = 0.1) -> Self:
+        """A pretrained encoder from `folder` under a new head; `dropout` of hidden states, none of attention."""
+        return cls(_pretrained(folder, dropout), n_outputs=1, dropout=dropout)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
+        """Scores (batch, n_choices) of inputs (batch, n_choices, length), for a softmax over choices."""
+        types = None if token_type_ids is None else token_type_ids.flatten(0, 1)
+        states = self.states(input_ids.flatten(0, 1), attention_mask.flatten(0, 1), types)
+        return self.score(states[:, 0]).view(input_ids.shape[:2])
+
+
+def _pretrained(folder: Path, dropout: float) -> PreTrainedModel:
+    return load_encoder(folder, hidden_dropout_prob=dropout, attention_probs_dropout_prob=0.0)

@@ -1,0 +1,205 @@
+"""Fine-tune a head on files of JSON lines, and answer with it: from rows to a finished run, and back to rows."""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+from transformers import PreTrainedConfig
+
+from model.architectures.foreign_weights import read_config
+from model.architectures.gpt import MODEL_TYPES as DECODERS
+from model.architectures.nezha import NezhaConfig
+from model.console import say
+from model.errors import BadInput, BadRun
+from model.files import only_process
+from model.tokenization import subwords
+from model.types import IntArray, Split
+from training.data import LENGTH_MULTIPLE
+from training.device import NumberFormat, pick_device
+from training.heads.choices import GptChoice, MultipleChoice
+from training.heads.data import read_rows
+from training.heads.run import HeadRun, describe_file, open_run, start_run
+from training.heads.spans import AnswerSpans
+from training.heads.task import Task
+from training.heads.tokens import TokenLabelling
+from training.loop import Options, Progress, Training
+from training.pretrained import Start
+from training.start_checks import MAX_UNKNOWN
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+AnyTask = Task[Any, Any]
+# What `task.json` calls a task, and whether its network is a decoder
+TASKS: dict[tuple[str, bool], type[AnyTask]] = {
+    (kind.name, kind.decoder): kind for kind in (TokenLabelling, AnswerSpans, MultipleChoice, GptChoice)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOptions:
+    """init: `offline`, a hub id or a folder. max_length: tokens of a window, stride: from one to the next.
+
+    freeze: train the head alone.
+    """
+
+    init: str = "offline"
+    max_length: int = 128
+    stride: int = 64
+    dropout: float = 0.1
+    freeze: bool = False
+    loop: Options = field(default_factory=Options)
+
+
+def is_decoder(start: Start) -> bool:
+    """Whether the start's config.json is that of a GPT."""
+    return read_config(start.folder).model_type in DECODERS
+
+
+def finetune(
+    task: AnyTask, files: dict[Split, Path], *, start: Start, options: HeadOptions, seed: int, out: Path
+) -> HeadRun:
+    """Train on `files`, keep the weights that did best on dev, and evaluate; the run is in `out`.
+
+    A run that was broken off there goes on.
+
+    Raises:
+        BadInput: a row can't be used, or the start doesn't fit.
+        BadRun: `out` holds another run.
+    """
+    started = time.monotonic()
+    config = check_start(start, task, options)
+    rows = {split: read_rows(path, lambda data: task.parse(data, labelled=True)) for split, path in files.items()}
+    task = task.learned_from(rows[Split.TRAIN])
+    encode = task.reader(start.folder, max_length=options.max_length, stride=options.stride)
+    datasets = {split: encode(each) for split, each in rows.items()}
+    for split, dataset in datasets.items():
+        say(f"{split}: {len(rows[split]):,} rows, {len(dataset.ids()):,} tokens")
+        for what, number in task.losses(dataset).items():
+            if number:
+                say(f"{split}: {number:,} {what}")
+    check_known(datasets[Split.TRAIN].ids(), start)
+    torch.manual_seed(seed)
+    network = task.start(start.folder, dropout=options.dropout)
+    if options.freeze:
+        cast(Callable[[], None], network.freeze_encoder)()
+    run = start_run(
+        HeadRun(
+            path=out,
+            task=task.name,
+            arch=config.model_type,
+            options={**asdict(options), **task.chosen},
+            start={"name": start.name, "sha256": start.sha256},
+            seed=seed,
+            files={split.value: describe_file(path) for split, path in files.items()},
+        )
+    )
+    with only_process(out):
+        progress = Training(
+            classifier=network,
+            train_set=datasets[Split.TRAIN],
+            dev_set=datasets[Split.DEV],
+            objective=task,
+            options=options.loop,
+            seed=seed,
+            checkpoint=run.checkpoint_path,
+        ).run()
+        settled = task.settled(network, datasets[Split.DEV], precision=NumberFormat.FP32)
+        figures = {
+            split.value: {
+                "n": len(rows[split]),
+                **settled.evaluate(network, datasets[split], precision=NumberFormat.FP32),
+            }
+            for split in (Split.DEV, Split.TEST)
+            if split in datasets
+        }
+        save(network, start, run.model_path)
+        finished = run.finish(
+            found=settled.to_json(), figures=figures, cost=cost_of(progress, time.monotonic() - started)
+        )
+        shutil.rmtree(run.checkpoint_path)
+    return finished
+
+
+def save(network: nn.Module, start: Start, folder: Path) -> None:
+    """Write all that answering needs into `folder`."""
+    folder.mkdir(exist_ok=True)
+    cast(Callable[[Path], None], network.save)(folder)
+    for name in TOKENIZER_FILES:
+        if (start.folder / name).exists():
+            shutil.copyfile(start.folder / name, folder / name)
+
+
+def answer(path: Path, file: Path) -> list[dict[str, Any]]:
+    """The rows of `file` with what the run in `path` answers; answers that they have already are not looked at.
+
+    Raises:
+        BadRun: there is no finished run.
+        BadInput: a row can't be used.
+    """
+    run = open_run(path)
+    try:
+        task = TASKS[run.task, run.arch in DECODERS].from_json(run.found)
+        lengths = {name: int(run.options[name]) for name in ("max_length", "stride")}
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadRun(f"{path} can't be understood ({error!r}); train again into another --out") from None
+    rows = read_rows(file, lambda data: task.parse(data, labelled=False))
+    examples = task.reader(run.model_path, **lengths)(rows)
+    network = task.load(run.model_path).to(pick_device())
+    return task.answers(network, examples, precision=NumberFormat.FP32)
+
+
+def check_start(start: Start, task: AnyTask, options: HeadOptions) -> PreTrainedConfig:
+    """Refuse a start that can't be trained for `task` with `options`; its config.
+
+    Raises:
+        BadInput: its type is unknown or has no such head, or it has too few positions.
+    """
+    config = read_config(start.folder)
+    if config.model_type in DECODERS and not task.decoder:
+        raise BadInput(
+            f"--init {options.init} is a {config.model_type} decoder, whose states see only what is before them; "
+            f"wenlei finetune {task.name} needs an encoder: bert, ernie, electra or nezha"
+        )
+    positions = config.max_position_embeddings // LENGTH_MULTIPLE * LENGTH_MULTIPLE  # batches are padded to a multiple
+    # NEZHA's config names positions too, but it has no table of them: they are relative
+    if options.max_length > positions and not isinstance(config, NezhaConfig):
+        raise BadInput(
+            f"--max-length {options.max_length} is more than the {positions} positions of {options.init}; "
+            "give at most that many"
+        )
+    size = subwords.load(start.folder, max_length=options.max_length).vocabulary_size
+    if size > config.vocab_size:
+        raise BadInput(
+            f"the tokenizer of {start.name} has {size:,} tokens, its encoder {config.vocab_size:,} embeddings; "
+            "they don't belong together"
+        )
+    return config
+
+
+def check_known(ids: IntArray, start: Start) -> None:
+    """Refuse a start that doesn't know the characters of the texts.
+
+    Raises:
+        BadInput: too many of their tokens are unknown.
+    """
+    unknown = subwords.load(start.folder, max_length=LENGTH_MULTIPLE).unknown_id
+    if (share := float((ids == unknown).mean())) > MAX_UNKNOWN:
+        raise BadInput(f"{share:.0%} of the texts' tokens are unknown to {start.name}; take a start for Chinese")
+
+
+def cost_of(progress: Progress, seconds: float) -> dict[str, Any]:
+    """What a training took, for `task.json`; `seconds` are those of this process."""
+    return {
+        "seconds": round(seconds, 1),
+        "training_seconds": round(progress.seconds, 1),
+        "steps": progress.step,
+        "best_step": progress.best_step,
+        "device": progress.device,
+        "precision": progress.precision,
+        "threads": torch.get_num_threads(),
+        "history": progress.history,
+    }
