@@ -22,6 +22,7 @@ from training.pretrain.store import FORMAT, SPELLINGS, TokenStore
 from training.pretrain.survey import Survey
 
 PART_TOKENS = 8_000_000  # of a part: 16 MB of ids, and what a run that was broken off has to do again
+MOST_UNKNOWN = 0.2  # share of the first tokens
 _BLOCK_CHARACTERS = 500_000  # that a process gets at a time
 _WORTH_PROCESSES = 4_000_000  # characters; a smaller corpus is done before other processes have started
 _DONE = "done.json"  # while building: the parts that are whole, and how many documents are behind them
@@ -56,7 +57,7 @@ def prepare(
 
     Raises:
         BadInput: the store there is of another corpus, tokenizer or seed; the disk has no room for it; or another
-            process is making it.
+            process is making it; or most of the corpus is unknown to the tokenizer.
     """
     settings = {
         "format": FORMAT,
@@ -123,6 +124,16 @@ def _check_disk(building: Path, survey: Survey, encoder: Encoder, train: list[di
         )
 
 
+def _check_known(columns: Columns, encoder: Encoder) -> None:
+    """Refuse sub-words that do not know the characters of the corpus; words that are not known are spelled."""
+    unknown = float((columns.ids == encoder.unknown_id).mean()) if len(columns.ids) else 0.0
+    if encoder.spellings is None and unknown > MOST_UNKNOWN:
+        raise BadInput(
+            f"{unknown:.0%} of the corpus's first tokens are unknown to the vocabulary; take one for texts like these, "
+            "or have one trained on the corpus"
+        )
+
+
 def _build(
     corpus: Corpus,
     survey: Survey,
@@ -138,6 +149,8 @@ def _build(
         read = survey.hashed(corpus, lambda n: advance(n / 1e6))
         blocks = _blocks(read, survey, done["behind"], held_out, min(_BLOCK_CHARACTERS, part_tokens))
         for columns, behind in encode(blocks):
+            if not pending and not done["train"]:
+                _check_known(columns, encoder)
             pending.append(columns)
             if sum(len(columns.ids) for columns in pending) >= part_tokens:
                 done["train"].append(_save(pending, building / f"train-{len(done['train']):05}", encoder))

@@ -212,15 +212,35 @@ def test_what_is_no_store_or_damaged_is_refused(tmp_path: Path) -> None:
 
 def test_word_starts_are_where_words_of_jieba_begin(tmp_path: Path) -> None:
     sentence = "今天天气很好，我们去公园散步。"
-    store = made_store(tmp_path, [[f"{mark}{sentence}"] for mark in CHARACTERS[:6]], words=True)
-    known = set(CHARACTERS + ENDS)
+    corpus, found = opened(tmp_path, [[f"{mark}{sentence}"] for mark in CHARACTERS[:6]])
+    characters = "".join(dict.fromkeys(CHARACTERS + sentence.replace("步", "")))
+    store = prepare(
+        corpus,
+        found,
+        tokenizer=vocabulary(tmp_path / "tokenizer", characters),
+        folder=tmp_path / "tokens",
+        words=True,
+    )
     for window in all_windows(store):
-        text = "".join((CHARACTERS + ENDS)[token - 4] if token > 3 else "?" for token in window.ids)
-        assert text.endswith("".join(c if c in known else "?" for c in sentence))
-        words = segment(f"{text[0]}{sentence}")
+        text = "".join(characters[token - 4] if token > 3 else "步" for token in window.ids)
+        words = segment(text)
+        assert "".join(words) == text[0] + sentence
         starts = np.cumsum([0, *map(len, words[:-1])])
         assert np.flatnonzero(window.word_starts).tolist() == starts.tolist()
-    assert store.total("train", "unknown") > 0
+    assert store.total("train", "unknown") == store.total("train", "documents")
+
+
+def test_a_vocabulary_for_other_texts_is_refused_at_once(tmp_path: Path) -> None:
+    corpus, found = opened(tmp_path, made_documents(20))
+    with pytest.raises(BadInput, match=r"\d+% of the corpus's first tokens are unknown to the vocabulary"):
+        prepare(
+            corpus,
+            found,
+            tokenizer=vocabulary(tmp_path / "tokenizer", CHARACTERS[:30]),
+            folder=tmp_path / "tokens",
+            part_tokens=500,
+        )
+    assert not list((tmp_path / ".tokens.building").glob("train-*"))
 
 
 def test_pieces_of_a_word_begin_no_word(tmp_path: Path) -> None:
