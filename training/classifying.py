@@ -1,10 +1,11 @@
-"""What classifiers are trained for: the right labels."""
+"""What classifiers are trained for: the right labels, and, of a GPT, the next tokens too."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from torch import Tensor, nn
 
+from model.architectures.gpt import GptClassifier
 from model.metrics import activate, evaluate, fit_thresholds
 from model.types import Taxonomy
 from training.data import Dataset
@@ -32,3 +33,16 @@ class Classifying:
         thresholds = fit_thresholds(scores, dev_set.gold, self.taxonomy.labels) if self.taxonomy.multiple else None
         found = evaluate(scores, dev_set.gold, self.taxonomy, thresholds=thresholds, resamples=1)  # no interval needed
         return {"accuracy": found["accuracy"], "macro_f1": found["macro_f1"]}
+
+
+@dataclass(frozen=True, slots=True)
+class JointlyClassifying(Classifying):
+    """GPT's joint objective, L2 + λ·L1: the labels and the next tokens (Radford 2018, equation 5)."""
+
+    lm_weight: float = 0.5
+
+    def loss(self, network: nn.Module, inputs: dict[str, Tensor], targets: Tensor) -> Tensor:
+        """L2 is a mean over texts, L1 one over tokens."""
+        joint = cast(GptClassifier, network).joint(**inputs)
+        labels = classification_loss(joint.logits, targets, self.taxonomy.activation, smoothing=self.smoothing)
+        return labels + self.lm_weight * joint.language_model_loss

@@ -77,14 +77,14 @@ class FinetuneRecipe:
         Raises:
             BadInput: the start's tokenizer or weights can't be used.
         """
-        reading = self.kind.read(self.start, max_length=self.options.max_length)
-        datasets = {split: encode(samples, reading.tokenizer, self.taxonomy) for split, samples in splits.items()}
+        opened = self.kind.open(self.start, max_length=self.options.max_length)
+        datasets = {split: encode(samples, opened.tokenizer, self.taxonomy) for split, samples in splits.items()}
         train_set, dev_set = datasets[Split.TRAIN], datasets[Split.DEV]
         tokens = train_set.lengths.mean()
         say(f"{len(train_set):,} train and {len(dev_set):,} dev samples, {tokens:.0f} tokens on average")
-        self.kind.check(reading, train_set, self.start)
+        opened.check(train_set)
         torch.manual_seed(self.seed)
-        network = self.kind.classifier(self.start, reading, n_labels=len(self.taxonomy), dropout=self.options.dropout)
+        network = opened.classifier(n_labels=len(self.taxonomy), dropout=self.options.dropout)
         if self.options.freeze:
             network.freeze_encoder()
         classifier = cast(nn.Module, network)
@@ -103,9 +103,9 @@ class FinetuneRecipe:
 
         def save(folder: Path) -> None:
             network.save(folder)
-            reading.save(folder)
+            opened.save(folder)
 
-        return Prepared(tokenizer=reading.tokenizer, datasets=datasets, train=learn)
+        return Prepared(tokenizer=opened.tokenizer, datasets=datasets, train=learn)
 
     def settled(self, cost: Mapping[str, Any]) -> "FinetuneRecipe":  # noqa: ARG002  nothing of it is chosen on dev
         """The same: every training stops where it is best on dev."""

@@ -3,26 +3,21 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
 from model.architectures.bert import BertClassifier, Pooling
-from model.tokenization import subwords
+from model.architectures.elmo import ElmoClassifier, ElmoPooling
+from model.architectures.gpt import GptClassifier
+from model.tokenization import gpt_frame, subwords, words
 from model.tokenization.base import Tokenizer
-from model.tokenization.subwords import SubwordTokenizer
 from model.types import Taxonomy
-from training.classifying import Classifying
+from training.classifying import Classifying, JointlyClassifying
 from training.data import Dataset
 from training.loop import Objective
 from training.pretrained import Start
-from training.start_checks import check_tokenizer
-
-
-class Reading(NamedTuple):
-    """How a start reads texts. save: writes the tokenizer's files into a folder."""
-
-    tokenizer: Tokenizer
-    save: Callable[[Path], None]
+from training.start_checks import check_embeddings, check_known
 
 
 class PretrainedClassifier(Protocol):
@@ -31,6 +26,20 @@ class PretrainedClassifier(Protocol):
     def save(self, folder: Path) -> None: ...
 
     def freeze_encoder(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A start, ready to be trained.
+
+    save: writes the tokenizer's files into a folder. check: refuses texts that the tokenizer does not know.
+    classifier: the network under a new head, from `n_labels` and `dropout`.
+    """
+
+    tokenizer: Tokenizer
+    save: Callable[[Path], None]
+    check: Callable[[Dataset], None]
+    classifier: Callable[..., PretrainedClassifier]
 
 
 class Kind(Protocol):
@@ -44,17 +53,13 @@ class Kind(Protocol):
         """What was chosen, for the run's `config`."""
         ...
 
-    def read(self, start: Start, *, max_length: int) -> Reading: ...
-
-    def check(self, reading: Reading, train_set: Dataset, start: Start) -> None:
-        """Refuse what does not belong together, before it is trained.
+    def open(self, start: Start, *, max_length: int) -> Opened:
+        """The tokenizer of `start`, and what is made of both.
 
         Raises:
-            BadInput: the tokenizer is not the network's, or does not know the texts.
+            BadInput: the tokenizer can't be read, or is not the network's.
         """
         ...
-
-    def classifier(self, start: Start, reading: Reading, *, n_labels: int, dropout: float) -> PretrainedClassifier: ...
 
     def objective(self, taxonomy: Taxonomy, *, smoothing: float) -> Objective[Dataset]: ...
 
@@ -70,21 +75,78 @@ class BertKind:
     def config(self) -> dict[str, Any]:
         return {"pooling": self.pooling}
 
-    def read(self, start: Start, *, max_length: int) -> Reading:
+    def open(self, start: Start, *, max_length: int) -> Opened:
         """The start's own sub-words."""
+        tokenizer = subwords.load(start.folder, max_length=max_length)
+        check_embeddings(tokenizer.vocabulary_size, start)
 
         def save(folder: Path) -> None:
             for name in ("tokenizer.json", "tokenizer_config.json"):
                 if (start.folder / name).exists():
                     shutil.copyfile(start.folder / name, folder / name)
 
-        return Reading(subwords.load(start.folder, max_length=max_length), save)
+        return Opened(
+            tokenizer=tokenizer,
+            save=save,
+            check=partial(check_known, name="input_ids", unknown=tokenizer.unknown_id, start=start),
+            classifier=partial(BertClassifier.start, start.folder, pooling=self.pooling),
+        )
 
-    def check(self, reading: Reading, train_set: Dataset, start: Start) -> None:
-        check_tokenizer(cast(SubwordTokenizer, reading.tokenizer), train_set, start)
+    def objective(self, taxonomy: Taxonomy, *, smoothing: float) -> Objective[Dataset]:
+        return Classifying(taxonomy, smoothing=smoothing)
 
-    def classifier(self, start: Start, _: Reading, *, n_labels: int, dropout: float) -> BertClassifier:
-        return BertClassifier.start(start.folder, n_labels=n_labels, pooling=self.pooling, dropout=dropout)
+
+@dataclass(frozen=True, slots=True)
+class GptKind:
+    """GPT. lm_weight: λ of the joint objective. similarity: the texts of a pair have no order."""
+
+    arch: ClassVar[str] = "gpt"
+    lm_weight: float = 0.5
+    similarity: bool = False
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"lm_weight": self.lm_weight, "similarity": self.similarity}
+
+    def open(self, start: Start, *, max_length: int) -> Opened:
+        """The start's sub-words in GPT's frame, whose tokens get embeddings of their own."""
+        tokenizer = gpt_frame.load(start.folder, max_length=max_length, similarity=self.similarity)
+        return Opened(
+            tokenizer=tokenizer,
+            save=tokenizer.save,
+            check=partial(check_known, name="input_ids", unknown=tokenizer.unknown_id, start=start),
+            classifier=partial(
+                GptClassifier.start,
+                start.folder,
+                vocabulary_size=tokenizer.vocabulary_size,
+                lm_weight=self.lm_weight,
+            ),
+        )
+
+    def objective(self, taxonomy: Taxonomy, *, smoothing: float) -> Objective[Dataset]:
+        return JointlyClassifying(taxonomy, smoothing=smoothing, lm_weight=self.lm_weight)
+
+
+@dataclass(frozen=True, slots=True)
+class ElmoKind:
+    """ELMo, its words pooled by `pooling`."""
+
+    arch: ClassVar[str] = "elmo"
+    pooling: ElmoPooling = ElmoPooling.MEAN
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"pooling": self.pooling}
+
+    def open(self, start: Start, *, max_length: int) -> Opened:
+        """Words by the start's vocabulary, the others by their characters: only unknown characters say nothing."""
+        tokenizer = words.load(start.folder, max_length=max_length)
+        return Opened(
+            tokenizer=tokenizer,
+            save=tokenizer.save,
+            check=partial(check_known, name="char_ids", unknown=words.UNKNOWN_CHARACTER, start=start),
+            classifier=partial(ElmoClassifier.start, start.folder, pooling=self.pooling),
+        )
 
     def objective(self, taxonomy: Taxonomy, *, smoothing: float) -> Objective[Dataset]:
         return Classifying(taxonomy, smoothing=smoothing)

@@ -1,36 +1,79 @@
 """Refuse a start that can't be trained, before time is spent: another architecture, too short, a foreign tokenizer."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from model.architectures import elmo_files
 from model.errors import BadInput
 from model.files import read_json
-from model.tokenization.subwords import SubwordTokenizer
 from training.data import LENGTH_MULTIPLE, Dataset
-from training.onnx_bert import ACTIVATIONS
-from training.pretrained import MODEL_TYPE, Start
+from training.onnx_builder import ACTIVATIONS
+from training.pretrained import Start
 
 MAX_UNKNOWN = 0.2  # share of tokens; a tokenizer that knows fewer is not one for these texts
+
+
+class Kin(NamedTuple):
+    """What an architecture starts from. positions: the setting that says how long its table of positions is."""
+
+    model_types: tuple[str, ...]
+    positions: str | None = None
+
+
+# --arch → the starts it takes
+KIN: dict[str, Kin] = {
+    "bert": Kin(("bert", "ernie", "electra"), positions="max_position_embeddings"),
+    "nezha": Kin(("nezha",)),
+    "gpt": Kin(("openai-gpt", "gpt2"), positions="n_positions"),
+    "elmo": Kin((elmo_files.MODEL_TYPE,)),
+}
+# model_type → the setting that names its activation, and what it is where none is named
+_ACTIVATION_SETTINGS = {"openai-gpt": ("afn", "gelu"), "gpt2": ("activation_function", "gelu_new")}
 
 
 def check_architecture(folder: Path, *, init: str, arch: str, max_length: int) -> None:
     """Refuse the start in `folder`, given as `--init init`, if `arch` can't start from it, or it is too short.
 
     Raises:
-        BadInput: the model type is another, or it has fewer positions than `max_length`.
+        BadInput: the model type is another, it has fewer positions than `max_length`, or can't be exported.
     """
+    kin = KIN[arch]
     try:
-        config = read_json(folder / "config.json")
-        longest = int(config["max_position_embeddings"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"--init {init}: config.json is not that of a BERT ({error!r}); save it again") from None
-    if (found := config.get("model_type")) != MODEL_TYPE or config.get("is_decoder"):
+        config = dict(read_json(folder / "config.json"))
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"--init {init}: config.json can't be read ({error!r}); save it again") from None
+    found = config.get("model_type")
+    if found not in kin.model_types or (arch != "gpt" and config.get("is_decoder")):
         kind = f"{found} decoder" if config.get("is_decoder") else found
-        raise BadInput(f"--init {init} is a {kind} model, --arch {arch} needs an encoder of type {MODEL_TYPE}")
-    if (activation := config.get("hidden_act", "gelu")) not in ACTIVATIONS:
+        other = next((name for name, its in KIN.items() if found in its.model_types and name != arch), None)
+        hint = f"; --arch {other} takes it" if other else ""
+        what = "a decoder" if arch == "gpt" else "an encoder"
+        raise BadInput(
+            f"--init {init} is a {kind} model, --arch {arch} needs {what} of type {', '.join(kin.model_types)}{hint}"
+        )
+    _check_activation(config, init)
+    if kin.positions:
+        _check_length(config, kin.positions, init=init, arch=arch, max_length=max_length)
+
+
+def _check_activation(config: Mapping[str, Any], init: str) -> None:
+    name, default = _ACTIVATION_SETTINGS.get(config["model_type"], ("hidden_act", "gelu"))
+    if (activation := config.get(name, default)) not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
-        raise BadInput(f"--init {init} has hidden_act {activation}, which can't be exported; only {known} can")
+        raise BadInput(f"--init {init} has {name} {activation}, which can't be exported; only {known} can")
+
+
+def _check_length(config: Mapping[str, Any], setting: str, *, init: str, arch: str, max_length: int) -> None:
+    try:
+        longest = int(config[setting])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"--init {init}: config.json is not that of a {arch.upper()} ({error!r}), it has to say {setting}; "
+            "save it again"
+        ) from None
     positions = longest // LENGTH_MULTIPLE * LENGTH_MULTIPLE  # batches are padded to a multiple
     if max_length > positions:
         raise BadInput(
@@ -38,18 +81,27 @@ def check_architecture(folder: Path, *, init: str, arch: str, max_length: int) -
         )
 
 
-def check_tokenizer(tokenizer: SubwordTokenizer, train_set: Dataset, start: Start) -> None:
-    """Refuse a tokenizer that is not the encoder's, or that does not know the texts' characters.
+def check_embeddings(vocabulary_size: int, start: Start) -> None:
+    """Refuse a tokenizer that is not the network's.
 
     Raises:
-        BadInput: it has more tokens than the encoder has embeddings, or most of the texts are unknown to it.
+        BadInput: it has more tokens than the network has embeddings.
     """
     rows = read_json(start.folder / "config.json")["vocab_size"]
-    if tokenizer.vocabulary_size > rows:
+    if vocabulary_size > rows:
         raise BadInput(
-            f"the tokenizer of {start.name} has {tokenizer.vocabulary_size:,} tokens, its encoder {rows:,} embeddings; "
+            f"the tokenizer of {start.name} has {vocabulary_size:,} tokens, its encoder {rows:,} embeddings; "
             "they don't belong together"
         )
-    tokens = np.concatenate([encoded.inputs["input_ids"] for encoded in train_set.encoded])
-    if (unknown := float((tokens == tokenizer.unknown_id).mean())) > MAX_UNKNOWN:
-        raise BadInput(f"{unknown:.0%} of the texts' tokens are unknown to {start.name}; take a start for Chinese")
+
+
+def check_known(train_set: Dataset, *, name: str, unknown: int | None, start: Start) -> None:
+    """Refuse a tokenizer that does not know the texts' characters; `unknown`: its id in the inputs called `name`.
+
+    Raises:
+        BadInput: too many of the texts' tokens are unknown to it.
+    """
+    ids = np.concatenate([encoded.inputs[name].ravel() for encoded in train_set.encoded])
+    ids = ids[ids != train_set.padding[name]]
+    if (share := float((ids == unknown).mean())) > MAX_UNKNOWN:
+        raise BadInput(f"{share:.0%} of the texts' tokens are unknown to {start.name}; take a start for Chinese")
