@@ -1,5 +1,6 @@
 """Fixtures for all: real databases, new for every test, and a tiny BERT to start from."""
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,10 @@ import sqlalchemy as sa
 from databases import Databases
 
 from app.settings import Settings
+
+# Several test processes share the cores: threads of one that wait by spinning, or are more than the cores, slow all others.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 DATABASES = ("sqlite", "postgresql")
 
