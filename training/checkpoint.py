@@ -16,6 +16,7 @@ from model.errors import BadRun
 from model.files import flush
 
 FACTS = "progress"  # the metadata key under which a loop's own facts are kept
+STEPS = "steps"  # the metadata key of the steps that each group of an optimizer has counted, where it counts them so
 
 
 def save_state(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, *, facts: dict[str, Any]) -> None:
@@ -24,13 +25,14 @@ def save_state(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer,
     Raises:
         BadRun: there is no room.
     """
-    tensors = {f"weights.{name}": value for name, value in network.state_dict().items()}
+    tensors = {f"weights.{name}": value for name, value in own_weights(network).items()}
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in state.items()}
     tensors["generator.cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["generator.cuda"] = torch.cuda.get_rng_state()
-    write_tensors(path, tensors, metadata={FACTS: json.dumps(facts)})
+    steps = [group.get("step") for group in optimizer.param_groups]
+    write_tensors(path, tensors, metadata={FACTS: json.dumps(facts), STEPS: json.dumps(steps)})
 
 
 def read_facts(path: Path) -> dict[str, Any]:
@@ -56,15 +58,40 @@ def restore_state(path: Path, network: nn.Module, optimizer: torch.optim.Optimiz
         for key in file.keys():  # noqa: SIM118  a safetensors file is no dict
             part, name = key.split(".", 1)
             parts[part][name] = file.get_tensor(key)
-    network.load_state_dict(parts["weights"])
+        steps = json.loads(file.metadata()[STEPS])
+    load_own_weights(network, parts["weights"])
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in parts["optimizer"].items():
         index, name = key.split(".", 1)
         state.setdefault(int(index), {})[name] = value
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    for group, step in zip(optimizer.param_groups, steps, strict=True):
+        if step is not None:
+            group["step"] = step
     torch.set_rng_state(parts["generator"]["cpu"].cpu())
     if device.type == "cuda":
         torch.cuda.set_rng_state(parts["generator"]["cuda"].cpu())
+
+
+def own_weights(network: nn.Module) -> dict[str, Tensor]:
+    """The weights of `network` by name; one that has several names, an output tied to the input say, under its first.
+
+    Safetensors files hold no weight twice.
+    """
+    seen: set[tuple[int, int]] = set()
+    weights = {}
+    for name, value in network.state_dict().items():
+        place = (value.data_ptr(), value.numel())
+        if value.numel() == 0 or place not in seen:
+            weights[name] = value
+            seen.add(place)
+    return weights
+
+
+def load_own_weights(network: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Set the weights of `network` to those that `own_weights` gave."""
+    tied = {name: value for name, value in network.state_dict().items() if name not in own_weights(network)}
+    network.load_state_dict({**tied, **weights})  # a tied one is set under its first name
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:

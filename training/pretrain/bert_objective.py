@@ -43,6 +43,9 @@ class BertObjective:
     transformers' BertForPreTraining.
     """
 
+    judged = (MASKED_LM,)
+    figure = "bits_per_masked_character"
+
     def __init__(
         self, *, model: PreTrainedModel, tokens: TokenTable, whole_words: bool = False, next_sentence: bool = True
     ) -> None:
@@ -99,6 +102,7 @@ class BertObjective:
             inputs=inputs,
             counts=counts,
             tokens=int(lengths.sum()),
+            places=input_ids.size,
             characters=float(self.tokens.characters[masked_ids].sum()),
             spelling=self.tokens.bits_to_spell(masked_ids),
         )

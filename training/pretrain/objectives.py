@@ -27,13 +27,14 @@ class Batch:
     """Windows as inputs of a model.
 
     inputs: name → array. counts: part of the loss → how many predictions it sums over. tokens: real tokens, special
-    ones included, padding left out. characters: those that the predictions of the first part stand for; spelling:
-    bits that it takes beside the predictions to say what the unknown tokens among them are.
+    ones included, padding left out. places: padding included. characters: those that the predictions of the judged
+    parts stand for. spelling: bits that it takes beside the predictions to say what the unknown tokens among them are.
     """
 
     inputs: dict[str, NDArray[Any]]
     counts: dict[str, int]
     tokens: int
+    places: int
     characters: float
     spelling: float
 
@@ -41,8 +42,9 @@ class Batch:
 class Objective(Protocol):
     """What a model is trained for. `model` holds every weight that is trained.
 
-    parts: names of the losses, the language model's first; their means are added up. framing: special tokens that are
-    put around a window.
+    parts: names of the losses; their means are added up. judged: those of them that the held-out figure is made of, in
+    bits a character that they stand for. framing: special tokens that are
+    put around a window. figure: what the held-out figure is called, bits a character of one kind or another.
     """
 
     @property
@@ -52,7 +54,13 @@ class Objective(Protocol):
     def parts(self) -> tuple[str, ...]: ...
 
     @property
+    def judged(self) -> tuple[str, ...]: ...
+
+    @property
     def framing(self) -> int: ...
+
+    @property
+    def figure(self) -> str: ...
 
     def collate(self, windows: Sequence[Window], random: RandomOf, other_text: OtherText) -> Batch:
         """The inputs of `windows`; whatever is drawn for a window comes from its own generator."""

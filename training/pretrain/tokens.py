@@ -13,7 +13,8 @@ from model.errors import BadInput
 # Held-out figures add it for every [UNK], which would else be a cheap guess that says nothing of the text.
 BITS_TO_SPELL = float(np.log2(154_998))
 NAMES = {
-    "cls": ("[CLS]", "<s>"),
+    "start": ("[START]",),
+    "cls": ("[CLS]", "<s>", "<|endoftext|>"),
     "sep": ("[SEP]", "</s>"),
     "mask": ("[MASK]", "<mask>"),
     "pad": ("[PAD]", "<pad>"),
@@ -25,8 +26,8 @@ NAMES = {
 class TokenTable:
     """The tokens of a `tokenizer.json`.
 
-    special: cls, sep, mask, pad, unknown → id, of those that there are. ordinary: ids of the tokens that texts are
-    made of, without special and [unused] ones. characters: (size,) how many characters each token stands for;
+    special: start, cls, sep, mask, pad, unknown → id, of those that there are. ordinary: ids of the tokens that texts
+    are made of, without special and [unused] ones. characters: (size,) how many characters each token stands for;
     1 for the unknown token, 0 for the other special ones.
     """
 
