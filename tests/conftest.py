@@ -11,7 +11,7 @@ from databases import Databases
 
 from app.settings import Settings
 
-# Several test processes share the cores: threads of one that wait by spinning, or are more than the cores, slow all others.
+# Test processes share the cores: threads that wait by spinning, or are more than the cores, slow all others tenfold.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
