@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from training.kinds import Kind
     from training.recipe import Recipe
 
-BERT = "只用于 --arch bert | for --arch bert only"  # panel of the options that the linear baseline has no use for
+# Panels of options, and the architectures that have a use for them
+NETWORKS = "用于神经网络，即 linear 以外 | for networks: all but --arch linear"
+POOLED = "用于 bert、nezha、elmo | for --arch bert, nezha and elmo"
+GPT = "用于 gpt | for --arch gpt"
 
 
 class Arch(StrEnum):
@@ -22,6 +25,18 @@ class Arch(StrEnum):
 
     LINEAR = "linear"
     BERT = "bert"
+    NEZHA = "nezha"
+    GPT = "gpt"
+    ELMO = "elmo"
+
+
+MEANINGFUL = {
+    Arch.LINEAR: (),
+    Arch.BERT: (NETWORKS, POOLED),
+    Arch.NEZHA: (NETWORKS, POOLED),
+    Arch.GPT: (NETWORKS, GPT),
+    Arch.ELMO: (NETWORKS, POOLED),
+}
 
 
 def train(
@@ -31,44 +46,57 @@ def train(
     init: Annotated[
         str,
         typer.Option(
-            help="预训练起点：offline、hub 上的模型名或文件夹 | start: offline, a hub id or a folder",
-            rich_help_panel=BERT,
+            help="预训练起点：offline（BERT）、hub 上的模型名、文件夹或 wenlei pretrain 的记录 | "
+            "start: offline (a BERT), a hub id, a folder, or a run of wenlei pretrain",
+            rich_help_panel=NETWORKS,
         ),
     ] = "offline",
     epochs: Annotated[
-        int, typer.Option(min=1, help="训练轮数 | passes over the train split", rich_help_panel=BERT)
+        int, typer.Option(min=1, help="训练轮数 | passes over the train split", rich_help_panel=NETWORKS)
     ] = 2,
-    batch_size: Annotated[int, typer.Option(min=1, help="每步的文本数 | texts a step", rich_help_panel=BERT)] = 32,
+    batch_size: Annotated[int, typer.Option(min=1, help="每步的文本数 | texts a step", rich_help_panel=NETWORKS)] = 32,
     learning_rate: Annotated[
-        float, typer.Option(min=0, help="编码器的学习率 | of the encoder", rich_help_panel=BERT)
+        float, typer.Option(min=0, help="编码器的学习率 | of the encoder", rich_help_panel=NETWORKS)
     ] = 5e-5,
     head_learning_rate: Annotated[
-        float, typer.Option(min=0, help="分类层的学习率 | of the layers on top", rich_help_panel=BERT)
+        float, typer.Option(min=0, help="分类层的学习率 | of the layers on top", rich_help_panel=NETWORKS)
     ] = 5e-4,
-    pooling: Annotated[
-        str, typer.Option(help="cls、mean 或 layers（各层加权）| cls, mean or layers", rich_help_panel=BERT)
-    ] = "mean",
     freeze: Annotated[
-        bool, typer.Option("--freeze", help="只训练分类层 | train the head alone", rich_help_panel=BERT)
+        bool, typer.Option("--freeze", help="只训练分类层 | train the head alone", rich_help_panel=NETWORKS)
     ] = False,
     max_length: Annotated[
-        int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to", rich_help_panel=BERT)
+        int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to", rich_help_panel=NETWORKS)
     ] = 128,
     dropout: Annotated[
-        float, typer.Option(min=0, max=0.9, help="丢弃率 | dropout of hidden states", rich_help_panel=BERT)
+        float, typer.Option(min=0, max=0.9, help="丢弃率 | dropout of hidden states", rich_help_panel=NETWORKS)
     ] = 0.1,
     smoothing: Annotated[
-        float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing", rich_help_panel=BERT)
+        float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing", rich_help_panel=NETWORKS)
     ] = 0.0,
     patience: Annotated[
         int,
         typer.Option(
-            min=1, help="多少次评估没有进步就停 | evaluations without gain before it stops", rich_help_panel=BERT
+            min=1, help="多少次评估没有进步就停 | evaluations without gain before it stops", rich_help_panel=NETWORKS
         ),
     ] = 2,
     precision: Annotated[
-        str, typer.Option(help="auto、fp32、bf16 或 fp16 | auto, fp32, bf16 or fp16", rich_help_panel=BERT)
+        str, typer.Option(help="auto、fp32、bf16 或 fp16 | auto, fp32, bf16 or fp16", rich_help_panel=NETWORKS)
     ] = "auto",
+    pooling: Annotated[
+        str,
+        typer.Option(
+            help="词元合成一个向量：mean；bert、nezha 另有 cls、layers（各层加权）、bilstm；elmo 另有 max | "
+            "one vector of all tokens: mean; for bert and nezha also cls, layers, bilstm; for elmo also max",
+            rich_help_panel=POOLED,
+        ),
+    ] = "mean",
+    lm_weight: Annotated[
+        float, typer.Option(min=0, help="联合目标中语言模型的权重 λ | of the language model", rich_help_panel=GPT)
+    ] = 0.5,
+    similarity: Annotated[
+        bool,
+        typer.Option("--similarity", help="文本对不分先后 | the texts of a pair have no order", rich_help_panel=GPT),
+    ] = False,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -87,10 +115,13 @@ def train(
 
     例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch bert --epochs 2
 
+    例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch gpt --init var/pretrained/gpt
+
     例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch linear --folds 5
     """
-    if arch is Arch.LINEAR:
-        refuse_given(context, BERT, "--arch linear")
+    for panel in (NETWORKS, POOLED, GPT):
+        if panel not in MEANINGFUL[arch]:
+            refuse_given(context, panel, f"--arch {arch}")
     start_torch()
     opened = open_snapshot(snapshot)
     by_folds = f"-folds{folds}" if folds else ""
@@ -117,7 +148,7 @@ def train(
         options = FinetuneOptions(
             init=init, freeze=freeze, dropout=dropout, max_length=max_length, limit=limit, loop=loop
         )
-        kind = make_kind(arch, pooling=pooling)
+        kind = make_kind(arch, pooling=pooling, lm_weight=lm_weight, similarity=similarity)
         recipe = FinetuneRecipe.resolve(opened.taxonomy, kind, options, seed=seed, cache=home / "pretrained")
     if folds:
         from training.crossfit import train_by_folds
@@ -135,9 +166,14 @@ def train(
     )
 
 
-def make_kind(arch: Arch, *, pooling: str) -> "Kind":
+def make_kind(arch: Arch, *, pooling: str, lm_weight: float, similarity: bool) -> "Kind":
     """The architecture, with the options that are its own."""
     from model.architectures.bert import Pooling
-    from training.kinds import BertKind
+    from model.architectures.elmo import ElmoPooling
+    from training.kinds import BertKind, ElmoKind, GptKind
 
+    if arch is Arch.GPT:
+        return GptKind(lm_weight=lm_weight, similarity=similarity)
+    if arch is Arch.ELMO:
+        return ElmoKind(pooling=choice(ElmoPooling, pooling, "--pooling"))
     return BertKind(arch=arch.value, pooling=choice(Pooling, pooling, "--pooling"))
