@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from model.files import read_json
 from model.tokenization import words
 from model.tokenization.segment import segment
 from training.pretrain.columns import Columns
+from training.pretrain.isolated import IsolatedTokens, Tokens
 from training.pretrain.sentences import sentences
 
 Segment = Callable[[str], list[str]]
@@ -48,6 +49,8 @@ class SubwordEncoder:
             raise BadInput(f"{path} can't be read as a tokenizer: {error}; copy it again") from None
         self._engine.no_truncation()
         self._engine.no_padding()
+        self._engine.encode_special_tokens = True  # a text that says [MASK] masks nothing
+        self._isolated = IsolatedTokens(self._engine) if IsolatedTokens.serves(self._engine) else None
         self._segment = segment
         self.vocabulary_size: int = max(self._engine.get_vocab().values()) + 1
         unknown = (self._engine.token_to_id(token) for token in ("[UNK]", "<unk>"))
@@ -56,18 +59,19 @@ class SubwordEncoder:
     def encode(self, documents: Sequence[list[str]]) -> Columns:
         texts = [[text for paragraph in document for text in sentences(paragraph)] for document in documents]
         flat = list(chain.from_iterable(texts))
-        # Without offsets it is quicker; where words begin can't be told without them.
-        encode = self._engine.encode_batch if self._segment else self._engine.encode_batch_fast
-        encodings = encode(flat, add_special_tokens=False)
-        lengths = np.fromiter(map(len, encodings), np.int64, len(flat))
-        n_tokens = int(lengths.sum())
-        ids = np.fromiter(chain.from_iterable(encoding.ids for encoding in encodings), np.uint32, n_tokens)
-        word_starts = None
-        if self._segment:
-            positions = (start for encoding in encodings for start, _ in encoding.offsets)
-            starts = np.fromiter(positions, np.int64, n_tokens)
-            word_starts = _word_starts(starts, lengths, flat, self._segment)
-        return columns(ids.astype(id_type(self.vocabulary_size)), lengths, texts, flat, word_starts=word_starts)
+        tokens = self._isolated.encode(flat) if self._isolated else self._tokens(flat)
+        word_starts = _word_starts(tokens.positions, flat, self._segment) if self._segment else None
+        return columns(
+            tokens.ids.astype(id_type(self.vocabulary_size)), tokens.lengths, texts, flat, word_starts=word_starts
+        )
+
+    def _tokens(self, texts: list[str]) -> Tokens:
+        encodings = self._engine.encode_batch(texts, add_special_tokens=False)
+        lengths = np.fromiter(map(len, encodings), np.int64, len(texts))
+        ids = np.fromiter(chain.from_iterable(encoding.ids for encoding in encodings), np.int64, lengths.sum())
+        starts = (start for encoding in encodings for start, _ in encoding.offsets)
+        bases = np.cumsum([0, *(len(text) + 1 for text in texts)])[:-1]
+        return Tokens(ids, lengths, np.fromiter(starts, np.int64, len(ids)) + np.repeat(bases, lengths))
 
 
 class WordEncoder:
@@ -122,14 +126,14 @@ def is_of_words(folder: Path) -> bool:
 
 
 def columns(
-    ids: NDArray[np.uint16 | np.uint32],
+    ids: NDArray[Any],
     lengths: NDArray[np.int64],
     texts: list[list[str]],
     flat: list[str],
     *,
     word_starts: NDArray[np.bool_] | None = None,
     spelled: NDArray[np.uint32] | None = None,
-    spelling: NDArray[np.uint16 | np.uint32] | None = None,
+    spelling: NDArray[Any] | None = None,
 ) -> Columns:
     """Columns of sentences (`texts` a document, `flat` all of them) that have `lengths` tokens each."""
     kept = lengths > 0
@@ -151,14 +155,10 @@ def id_type(size: int) -> type[np.uint16 | np.uint32]:
     return np.uint16 if size <= 1 << 16 else np.uint32
 
 
-def _word_starts(
-    starts: NDArray[np.int64], lengths: NDArray[np.int64], texts: list[str], segment: Segment
-) -> NDArray[np.bool_]:
-    """Whether each token is in another word than the token before it; `starts` are offsets into its sentence."""
-    word_lengths = np.fromiter((len(word) for text in texts for word in segment(text)), np.int64)
-    word_of = np.repeat(np.arange(len(word_lengths)), word_lengths)  # (n_characters,)
-    bases = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
-    if len(word_of) != bases[-1]:
-        raise ValueError("the words of a sentence don't add up to it")
-    word = word_of[starts + np.repeat(bases[:-1], lengths)]
-    return np.concatenate([[True], word[1:] != word[:-1]])[: len(word)]
+def _word_starts(positions: NDArray[np.int64], texts: list[str], segment: Segment) -> NDArray[np.bool_]:
+    """Whether each token is in another word than the token before it; `positions` are as in `Tokens`."""
+    words_and_breaks = (len(word) for text in texts for word in (*segment(text), "\n"))
+    lengths = np.fromiter(words_and_breaks, np.int64)
+    word = np.repeat(np.arange(len(lengths)), lengths)[positions]
+    starts: NDArray[np.bool_] = np.diff(word, prepend=-1) != 0
+    return starts
