@@ -1,0 +1,360 @@
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from elmos import random_words, tensors, tiny_config, tiny_elmo, tiny_elmo_start, tiny_tokenizer
+from safetensors.torch import load_file, save_file
+
+from model.architectures.elmo import (
+    ElmoClassifier,
+    ElmoLanguageModel,
+    ElmoPooling,
+    ProjectedLstm,
+    ScalarMix,
+    reversed_order,
+)
+from model.errors import BadInput
+from model.files import read_json, write_json
+from model.tokenization.words import UNKNOWN
+from model.types import Text
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_elmo_start(tmp_path_factory.mktemp("elmo"))
+
+
+def test_the_lstm_is_torchs_lstm_with_projections() -> None:
+    torch.manual_seed(0)
+    lstm = ProjectedLstm(size=6, cell_size=10)
+    x = torch.randn(3, 7, 6, requires_grad=True)
+    ours = lstm(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is no fast kernel
+        reference = lstm.lstm(x)[0]
+    torch.testing.assert_close(ours, reference)
+    gradients = [torch.autograd.grad(states.square().sum(), [x, *lstm.parameters()]) for states in (ours, reference)]
+    for mine, expected in zip(*gradients, strict=True):
+        torch.testing.assert_close(mine, expected)
+
+
+def test_there_are_2l_plus_1_representations() -> None:
+    inputs = tensors(random_words((7, 4)))
+    states = tiny_elmo(n_layers=3).encoder(**inputs)
+    each = [states.token, *states.forward, *states.backward]
+    assert len(each) == 2 * 3 + 1
+    assert {tuple(one.shape) for one in each} == {(2, 7, 12)}
+    token, *_, top = states.layers()
+    assert torch.equal(token, torch.cat([states.token, states.token], -1))
+    assert torch.equal(top, torch.cat([states.forward[-1], states.backward[-1]], -1))
+
+
+def test_a_later_word_changes_no_forward_state_and_an_earlier_one_no_backward_state() -> None:
+    model = tiny_elmo()
+    model.encoder.precompute()  # so that the other words' vectors are the same to the last bit
+    inputs = random_words((9,), unknown=0.0)
+    place = 4
+    changed = {name: value.copy() for name, value in inputs.items()}
+    changed["word_ids"][0, place] = UNKNOWN
+    changed["char_ids"][0, place] = tiny_tokenizer().encode_words(["喵好"]).characters[0]
+    with torch.inference_mode():
+        before, after = model.encoder(**tensors(inputs)), model.encoder(**tensors(changed))
+    for old, new in zip(before.forward, after.forward, strict=True):
+        assert torch.equal(old[:, :place], new[:, :place])
+        assert ((old - new)[0, place:].abs().amax(1) > 1e-6).all()
+    for old, new in zip(before.backward, after.backward, strict=True):
+        assert torch.equal(old[:, place + 1 :], new[:, place + 1 :])
+        assert ((old - new)[0, : place + 1].abs().amax(1) > 1e-6).all()
+
+
+def test_the_backward_side_mirrors_the_forward_side() -> None:
+    model = tiny_elmo()
+    model.encoder.backward_layers.load_state_dict(model.encoder.forward_layers.state_dict())
+    inputs = tensors(random_words((8, 5)))
+    order = reversed_order(inputs["attention_mask"])
+    turned = {
+        "word_ids": inputs["word_ids"].gather(1, order),
+        "char_ids": inputs["char_ids"].gather(1, order.unsqueeze(-1).expand_as(inputs["char_ids"])),
+        "attention_mask": inputs["attention_mask"],
+    }
+    real = inputs["attention_mask"].bool()
+    with torch.inference_mode():
+        backward = model.encoder(**inputs).backward[-1]
+        forward = model.encoder(**turned).forward[-1].gather(1, order.unsqueeze(-1).expand_as(backward))
+    torch.testing.assert_close(forward[real], backward[real])
+
+
+def test_two_calls_on_one_sentence_give_the_same_vectors() -> None:
+    model = tiny_elmo()
+    inputs, other = tensors(random_words((6, 8))), tensors(random_words((9, 3), seed=1))
+    with torch.inference_mode():
+        first = model.encoder(**inputs).layers()
+        model.encoder(**other)
+        again = model.encoder(**inputs).layers()
+    assert all(torch.equal(one, two) for one, two in zip(first, again, strict=True))
+
+
+def test_padding_changes_nothing() -> None:
+    model = tiny_elmo()
+    narrow, wide = tensors(random_words((5,))), tensors(random_words((5,)))
+    for name, value in wide.items():
+        wide[name] = torch.cat([value, torch.zeros_like(value[:, :3])], 1)
+    with torch.inference_mode():
+        for one, two in zip(model.encoder(**narrow).layers(), model.encoder(**wide).layers(), strict=True):
+            torch.testing.assert_close(one, two[:, :5])
+        one, two = model.loss(**narrow), model.loss(**wide)
+    torch.testing.assert_close((one.forward, one.backward), (two.forward, two.backward))
+    assert one.count == two.count == 4
+
+
+def test_texts_of_a_batch_add_up() -> None:
+    model = tiny_elmo()
+    batch = random_words((7, 3, 5))
+    alone = [{name: value[row : row + 1] for name, value in batch.items()} for row in range(3)]
+    with torch.inference_mode():
+        together, each = model.loss(**tensors(batch)), [model.loss(**tensors(one)) for one in alone]
+    assert together.count == sum(one.count for one in each) == 6 + 2 + 4
+    torch.testing.assert_close(together.total, torch.stack([one.total for one in each]).sum())
+
+
+def test_the_loss_is_that_of_each_word_from_one_side() -> None:
+    model = tiny_elmo()
+    inputs = tensors(random_words((6, 4)))
+    forward = backward = 0.0
+    with torch.inference_mode():
+        loss = model.loss(**inputs)
+        states = model.encoder(**inputs)
+        table, bias = model.softmax.all_vectors(), model.softmax.bias
+        for row, length in enumerate((6, 4)):
+            for place in range(length - 1):
+                here, there = inputs["word_ids"][row, place], inputs["word_ids"][row, place + 1]
+                forward -= (table @ states.forward[-1][row, place] + bias).log_softmax(0)[there].item()
+                backward -= (table @ states.backward[-1][row, place + 1] + bias).log_softmax(0)[here].item()
+    assert loss.forward.item() == pytest.approx(forward, rel=1e-5)
+    assert loss.backward.item() == pytest.approx(backward, rel=1e-5)
+
+
+def test_the_table_of_word_vectors_is_what_the_cnn_says_and_training_drops_it() -> None:
+    model = tiny_elmo()
+    encoder = model.encoder
+    inputs = tensors(random_words((9, 6)))
+    with torch.inference_mode():
+        spelled = encoder.character_cnn(inputs["char_ids"].flatten(0, 1)).view(2, 9, -1)
+        without = encoder.token_vectors(inputs["word_ids"], inputs["char_ids"])
+        encoder.precompute()
+        by_table = encoder.token_vectors(inputs["word_ids"], inputs["char_ids"])
+    assert encoder.word_vectors is not None
+    real = inputs["attention_mask"].bool()
+    torch.testing.assert_close(without[real], spelled[real])
+    torch.testing.assert_close(by_table[real], spelled[real])
+    assert encoder.train().word_vectors is None
+
+
+def test_an_unknown_word_is_read_by_its_characters() -> None:
+    tokenizer = tiny_tokenizer()
+    model = tiny_elmo()
+    vectors = []
+    for word in ("喵好", "坏喵"):
+        encoded = tokenizer.encode_words(["<s>", word, "</s>"])
+        assert encoded.ids[1] == UNKNOWN
+        ids, characters = torch.from_numpy(encoded.ids)[None], torch.from_numpy(encoded.characters)[None]
+        vectors.append(model.encoder.token_vectors(ids, characters)[0, 1])
+    assert (vectors[0] - vectors[1]).abs().max() > 1e-3
+
+
+def test_layers_are_residual() -> None:
+    model = tiny_elmo()
+    for layers in (model.encoder.forward_layers, model.encoder.backward_layers):
+        torch.nn.init.zeros_(layers[1].lstm.weight_hr_l0)  # a second layer that says nothing
+    states = model.encoder(**tensors(random_words((6, 4))))
+    assert torch.equal(states.forward[1], states.forward[0])
+    assert torch.equal(states.backward[1], states.backward[0])
+    assert not torch.equal(states.forward[0], states.token)
+
+
+def test_directions_share_the_cnn_and_the_softmax_and_nothing_else() -> None:
+    model = tiny_elmo()
+    names = [name for name, _ in model.named_parameters()]
+    loss = model.loss(**tensors(random_words((8, 6))))
+    reached = []
+    for direction in (loss.forward, loss.backward):
+        gradients = torch.autograd.grad(direction, list(model.parameters()), retain_graph=True, allow_unused=True)
+        reached.append({n for n, g in zip(names, gradients, strict=True) if g is not None and g.abs().max() > 0})
+    shared = reached[0] & reached[1]
+    assert shared == {name for name in names if "_layers." not in name}
+    assert all("forward_layers" in name for name in reached[0] - shared)
+    assert all("backward_layers" in name for name in reached[1] - shared)
+    assert reached[0] | reached[1] == set(names)
+
+
+@pytest.mark.parametrize("softmax", ["cnn", "plain"])
+def test_the_loss_falls(softmax: str) -> None:
+    tokenizer = tiny_tokenizer()
+    texts = [Text(f"{time}{place}很{word}。") for time, place, word in zip(
+        ("上次", "中午", "有时", "来时"), ("房间", "酒店", "早餐", "价格"), ("干净", "吵闹", "便宜", "贵"), strict=True
+    )]  # fmt: skip
+    encoded = tokenizer.encode(texts)
+    batch = {name: torch.from_numpy(np.stack([one.inputs[name] for one in encoded])) for name in tokenizer.padding}
+    model = tiny_elmo(softmax=softmax, sampled_words=60, dropout=0.0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
+    with torch.no_grad():
+        before = model.eval().loss(**batch)
+    for _ in range(25):
+        loss = model.train().loss(**batch)
+        (loss.total / loss.count).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    with torch.no_grad():
+        after = model.eval().loss(**batch)
+    assert before.count == after.count
+    assert after.total < 0.35 * before.total
+
+
+def test_the_mix_is_gamma_times_the_softmax_weighted_sum() -> None:
+    mix = ScalarMix(3)
+    with torch.no_grad():
+        mix.weights.copy_(torch.tensor([0.0, 1.0, -1.0]))
+        mix.gamma.fill_(2.5)
+    layers = list(torch.randn(3, 2, 4, 5))
+    shares = np.exp([0.0, 1.0, -1.0]) / np.exp([0.0, 1.0, -1.0]).sum()
+    expected = 2.5 * sum(share * layer for share, layer in zip(shares.tolist(), layers, strict=True))
+    torch.testing.assert_close(mix(layers), expected)
+
+
+@pytest.mark.parametrize("pooling", ElmoPooling)
+def test_a_saved_classifier_answers_the_same(pooling: ElmoPooling, start: Path, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    classifier = ElmoClassifier.start(start, n_labels=3, pooling=pooling, dropout=0.5)
+    torch.nn.init.normal_(classifier.mix.weights)
+    torch.nn.init.constant_(classifier.mix.gamma, 1.5)
+    classifier.eval().save(tmp_path)
+    again = ElmoClassifier.load(tmp_path, pooling=pooling)
+    assert not again.training
+    assert again.encoder.word_vectors is not None
+    inputs = tensors(random_words((7, 4)))
+    with torch.inference_mode():
+        torch.testing.assert_close(again(**inputs), classifier(**inputs))
+    assert all(name.startswith("encoder.") or name[:5] in ("mix.w", "mix.g", "head.") for name in again.state_dict())
+
+
+@pytest.mark.parametrize("pooling", ElmoPooling)
+def test_padding_changes_no_logits(pooling: ElmoPooling, start: Path) -> None:
+    classifier = ElmoClassifier.start(start, n_labels=3, pooling=pooling).eval()
+    inputs = random_words((6, 4))
+    alone = tensors({name: value[1:, :4] for name, value in inputs.items()})
+    with torch.inference_mode():
+        torch.testing.assert_close(classifier(**tensors(inputs))[1:], classifier(**alone))
+
+
+def test_a_frozen_bilm_stays_as_it_is_and_answers_as_in_inference(start: Path) -> None:
+    classifier = ElmoClassifier.start(start, n_labels=2, dropout=0.0)
+    classifier.encoder.dropout.p = 0.5
+    classifier.freeze_encoder()
+    inputs = tensors(random_words((6, 4)))
+    trained = classifier.train()(**inputs)
+    assert classifier.training
+    assert classifier.head.training
+    assert classifier.encoder.word_vectors is not None
+    torch.testing.assert_close(trained, classifier.eval()(**inputs))
+    classifier.train()(**inputs).sum().backward()
+    learned = {name for name, weight in classifier.named_parameters() if weight.grad is not None}
+    assert learned == {"mix.weights", "mix.gamma", "head.weight", "head.bias"}
+
+
+def test_fine_tuning_reaches_every_weight_of_the_bilm(start: Path) -> None:
+    classifier = ElmoClassifier.start(start, n_labels=2)
+    torch.nn.init.normal_(classifier.head.weight)
+    classifier.train()(**tensors(random_words((8, 6)))).square().sum().backward()
+    assert [name for name, weight in classifier.named_parameters() if weight.grad is None] == []
+
+
+def test_a_language_model_that_was_saved_goes_on_where_it_was(start: Path) -> None:
+    model, again = tiny_elmo(), ElmoLanguageModel.load(start, dropout=0.25).eval()
+    assert again.config == tiny_config(dropout=0.25)
+    inputs = tensors(random_words((6, 4)))
+    with torch.no_grad():
+        torch.testing.assert_close(again.loss(**inputs).total, model.loss(**inputs).total)
+
+
+def test_a_folder_without_softmax_starts_one_anew(start: Path, tmp_path: Path) -> None:
+    ElmoClassifier.start(start, n_labels=2).save(tmp_path)
+    model = ElmoLanguageModel.load(tmp_path)
+    torch.testing.assert_close(model.encoder.state_dict(), ElmoLanguageModel.load(start).encoder.state_dict())
+    assert model.loss(**tensors(random_words((6, 4)))).total.isfinite()
+
+
+def spoilt(start: Path, folder: Path, change: str) -> None:
+    """A copy of `start` that is wrong in one way."""
+    weights, config = load_file(start / "model.safetensors"), read_json(start / "config.json")
+    name = "forward_layers.0.lstm.weight_hr_l0"
+    if change == "missing":
+        del weights[name]
+    elif change == "unexpected":
+        weights["pooler.weight"] = weights[name].clone()
+    elif change == "shape":
+        weights[name] = weights[name][:5].clone()
+    elif change == "nan":
+        weights[name][2, 3] = torch.nan
+    elif change == "characters":
+        del weights["word_characters"]
+    elif change == "softmax":
+        del weights["softmax.bias"]
+    elif change == "type":
+        config["model_type"] = "bert"
+    elif change == "key":
+        config["colour"] = "red"
+    save_file(weights, folder / "model.safetensors")
+    write_json(folder / "config.json", config)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("missing", r"lacks the weights forward_layers\.0\.lstm\.weight_hr_l0"),
+        ("unexpected", r"weights that no ELMo of its config\.json has: pooler\.weight"),
+        ("shape", r"weight_hr_l0 is \(5, 20\), its config\.json says \(12, 20\)"),
+        ("nan", r"weight_hr_l0 holds a value that is not a number"),
+        ("characters", "lacks word_characters"),
+        ("type", "is of a bert model"),
+        ("key", "colour"),
+    ],
+)
+def test_a_start_that_is_not_whole_is_refused(change: str, message: str, start: Path, tmp_path: Path) -> None:
+    spoilt(start, tmp_path, change)
+    with pytest.raises(BadInput, match=message):
+        ElmoClassifier.start(tmp_path, n_labels=2)
+    with pytest.raises(BadInput, match=message):
+        ElmoLanguageModel.load(tmp_path)
+
+
+def test_half_a_softmax_is_refused_for_pretraining_alone(start: Path, tmp_path: Path) -> None:
+    spoilt(start, tmp_path, "softmax")
+    ElmoClassifier.start(tmp_path, n_labels=2)
+    with pytest.raises(BadInput, match="lacks the weights bias"):
+        ElmoLanguageModel.load(tmp_path)
+
+
+def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="can't be read"):
+        ElmoClassifier.start(tmp_path, n_labels=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"filters": ((7, 4),)}, "don't fit words of 6 characters"),
+        ({"projection_size": 20}, "projection_size 20 is not smaller than cell_size 20"),
+        ({"n_layers": 0}, "n_layers 0"),
+        ({"softmax": "big"}, "softmax big"),
+    ],
+)
+def test_a_configuration_that_makes_no_elmo_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        tiny_config(**change)
+
+
+def test_words_of_another_tokenizer_are_refused() -> None:
+    with pytest.raises(BadInput, match=r"characters are \(3, 6\)"):
+        ElmoLanguageModel(tiny_config(), torch.ones(3, 6, dtype=torch.long))
