@@ -1,4 +1,5 @@
-"""The commands of training: `wenlei train`, `wenlei evaluate`, `wenlei export`, `wenlei finetune`.
+"""The commands of training: `wenlei train`, `wenlei evaluate`, `wenlei export`, `wenlei finetune`,
+`wenlei pretrain`.
 
 Importing them is cheap: torch is imported when a command runs, so that `wenlei --help` stays quick and works
 where the training extra is not installed.
@@ -9,10 +10,11 @@ import typer
 from training.cli.evaluate import evaluate
 from training.cli.export import export
 from training.cli.finetune import app as finetune
+from training.cli.pretrain import pretrain
 from training.cli.train import train
 
 app = typer.Typer(no_args_is_help=True)
 
-for command in (train, evaluate, export):
+for command in (train, evaluate, export, pretrain):
     app.command()(command)
 app.add_typer(finetune, name="finetune")

@@ -1,0 +1,239 @@
+"""One pretraining, from text files to a start: vocabulary, tokens, training, and the run that tells of it."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from model.console import say
+from model.errors import BadInput, BadRun
+from model.files import only_process, publish, sha256_file, staging_folder
+from model.run import now
+from model.tokenization import gpt_frame
+from training.pretrain.configs import Arch, Attention, ElmoSize, Size
+from training.pretrain.corpus import Corpus
+from training.pretrain.curves import CurveFile, draw
+from training.pretrain.loop import Pretraining
+from training.pretrain.memory import check_memory
+from training.pretrain.objectives import Objective
+from training.pretrain.options import Options
+from training.pretrain.prepare import prepare
+from training.pretrain.processes import Processes, join_processes
+from training.pretrain.run import PretrainRun, begin_pretraining
+from training.pretrain.starting import check_vocabulary, continued_objective, new_objective
+from training.pretrain.store import TokenStore
+from training.pretrain.survey import survey
+from training.pretrain.vocabulary import take_tokenizer, take_vocabulary, train_wordpiece, train_words
+from training.pretrained import Start
+
+SURVEY_SEED = 0  # of which documents are held out: of every run the same, so that runs compare and none has seen them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is asked for. start: weights to go on with; without one, a new model of `size`.
+
+    vocab: a vocab.txt, in place of a vocabulary made from the corpus. attention: of a GPT; None leaves a start's.
+    """
+
+    arch: Arch
+    corpus: tuple[Path, ...]
+    size: Size | None
+    start: Start | None
+    vocab: Path | None
+    options: Options
+    seed: int
+    whole_words: bool = False
+    next_sentence: bool = False
+    checkpoint_activations: bool = False
+    attention: Attention | None = None
+
+    def config(self) -> dict[str, Any]:
+        """All that was chosen, for `pretrain.json`; how often to checkpoint is no matter of what comes out."""
+        options = {name: value for name, value in asdict(self.options).items() if name != "checkpoint_seconds"}
+        chosen = {
+            "size": asdict(self.size) if self.size else None,
+            "vocab": sha256_file(self.vocab) if self.vocab else None,
+            "whole_words": self.whole_words,
+            "next_sentence": self.next_sentence,
+            "checkpoint_activations": self.checkpoint_activations,
+            "attention": self.attention.value if self.attention else None,
+        }
+        return {**chosen, **options}
+
+
+def pretrain(plan: Plan, *, out: Path, resume: bool = False) -> PretrainRun:
+    """Pretrain as planned, into `out`; what was broken off there goes on. resume: there has to be something.
+
+    Raises:
+        BadInput: the corpus, the vocabulary or the start can't be used, or a batch won't fit into memory.
+        BadRun: `out` holds another run, or a finished one, or none although `resume` asks for it.
+        Diverged: a loss stopped being a number.
+    """
+    with join_processes() as processes, _alone(out, processes):
+        if processes.is_first:
+            run = _prepared(plan, out, resume=resume)
+        processes.wait()
+        if not processes.is_first:
+            run = begin_pretraining(_asked(plan, out))
+        if run.status == "done":
+            say(f"{out} 已经完成 | {out} is finished already")
+            return run
+        loop = _loop(plan, run, processes)
+        progress = loop.run()
+        if processes.is_first:
+            run = _finished(run, loop.objective, loop)
+            say(f"{progress.step:,} 步，{progress.tokens:,} 词元 | {progress.step:,} steps, {progress.tokens:,} tokens")
+        processes.wait()
+        return run
+
+
+@contextmanager
+def _alone(out: Path, processes: Processes) -> Iterator[None]:
+    """Keep other commands out of the folder; the processes of this one share it."""
+    if processes.is_first:
+        with only_process(out):
+            yield
+    else:
+        yield
+
+
+def _asked(plan: Plan, out: Path) -> PretrainRun:
+    start = {"name": plan.start.name, "sha256": plan.start.sha256} if plan.start else None
+    return PretrainRun(
+        path=out,
+        arch=plan.arch.value,
+        config=plan.config(),
+        seed=plan.seed,
+        corpus=Corpus.open(plan.corpus).to_json(),
+        start=start,
+    )
+
+
+def _prepared(plan: Plan, out: Path, *, resume: bool) -> PretrainRun:
+    """The run with its tokenizer and its tokens, made where they are not there yet."""
+    if resume and not (out / "pretrain.json").exists():
+        raise BadRun(f"--resume: {out} holds no pretraining to go on with; leave --resume out to begin one")
+    if plan.start:  # before anything is written
+        check_vocabulary(plan.start.folder, arch=plan.arch)
+    run = begin_pretraining(_asked(plan, out))
+    if run.status == "done":
+        if not resume:
+            raise BadRun(f"{out} holds a finished pretraining; give another --out, or take it with --init {out}")
+        return run
+    if not (run.tokens_path / "manifest.json").exists():
+        corpus = Corpus.open(plan.corpus)
+        found = survey(corpus, seed=SURVEY_SEED)
+        if not (run.model_path / "tokenizer.json").exists():
+            with staging_folder(run.model_path) as staging:
+                made = _make_tokenizer(plan, corpus, found, staging)
+                publish(staging, run.model_path)
+            run = run.changed(tokenizer={**made, "sha256": sha256_file(run.model_path / "tokenizer.json")})
+        check_vocabulary(run.model_path, arch=plan.arch)
+        prepare(corpus, found, tokenizer=run.model_path, folder=run.tokens_path, words=plan.whole_words)
+    return run
+
+
+def _make_tokenizer(plan: Plan, corpus: Corpus, found: Any, folder: Path) -> dict[str, Any]:
+    """Fill `folder` with the tokenizer: the start's, that of the given vocabulary, or one made from the corpus."""
+    if plan.start:
+        return take_tokenizer(plan.start.folder, folder)
+    if plan.size is None:
+        raise ValueError("a plan without a start has a size")
+    if isinstance(plan.size, ElmoSize):
+        return train_words(
+            corpus, found, n_words=plan.size.vocabulary, n_characters=plan.size.characters, folder=folder
+        )
+    if plan.vocab:
+        made = take_vocabulary(plan.vocab, folder)
+    else:
+        made = train_wordpiece(corpus, found, size=plan.size.vocabulary, folder=folder)
+    if plan.arch is Arch.GPT:
+        gpt_frame.load(folder, max_length=plan.options.max_length).save(folder)
+    return made
+
+
+def _loop(plan: Plan, run: PretrainRun, processes: Processes) -> Pretraining:
+    """The training of `run`, on its tokens, after a look at whether a batch fits into memory."""
+    torch.manual_seed(plan.seed)
+    common = {"whole_words": plan.whole_words, "next_sentence": plan.next_sentence}
+    if plan.start:
+        objective = continued_objective(
+            plan.arch, plan.start.folder, run.model_path, attention=plan.attention, **common
+        )
+    elif plan.size:
+        objective = new_objective(
+            plan.arch, plan.size, run.model_path, attention=plan.attention or Attention.FULL, **common
+        )
+    if plan.checkpoint_activations:
+        _checkpoint_activations(objective)
+    loop = Pretraining(
+        objective=objective,
+        windows=TokenStore.open(run.tokens_path, tokenizer=run.model_path),
+        options=plan.options,
+        seed=plan.seed,
+        checkpoint=run.checkpoint_path,
+        curves=CurveFile(run.curves_path),
+        processes=processes,
+    )
+    check_memory(
+        objective,
+        loop.probes(),
+        plan.options,
+        device=loop.device,
+        precision=loop.precision,
+        world=processes.world,
+    )
+    return loop
+
+
+def _checkpoint_activations(objective: Objective) -> None:
+    """Let the layers forget what they computed, and compute it again on the way back.
+
+    Raises:
+        BadInput: the model has no layers that can.
+    """
+    model: Any = getattr(objective.model, "decoder", objective.model)
+    if not hasattr(model, "activation_checkpointing_enable"):
+        raise BadInput(
+            "--checkpoint-activations has no meaning with --arch elmo: an LSTM keeps little beside its states, which "
+            "the way back needs in order; make --batch-tokens smaller instead, and --accumulate larger"
+        )
+    model.activation_checkpointing_enable()
+
+
+def _finished(run: PretrainRun, objective: Objective, loop: Pretraining) -> PretrainRun:
+    """Write the start, the curves and the figures."""
+    progress = loop.progress
+    with staging_folder(run.model_path) as staging:
+        objective.save(staging)
+        for path in sorted(staging.iterdir()):
+            path.chmod(0o644)
+            path.replace(run.model_path / path.name)
+    n_parameters = sum(parameter.numel() for parameter in objective.model.parameters())
+    figures = {
+        objective.figure: progress.held_out[objective.figure],
+        "held_out": progress.held_out,
+        "steps": progress.step,
+        "tokens": progress.tokens,
+        "tokens_per_second": round(progress.tokens / progress.busy) if progress.busy else 0,
+        "seconds": round(progress.seconds, 1),
+        "parameters": n_parameters,
+    }
+    history = loop.curves.points
+    title = f"{run.path.name}: {run.arch}, {n_parameters / 1e6:.1f} M"
+    (run.path / "curves.svg").write_text(draw(history, title=title, figure=objective.figure), encoding="utf-8")
+    environment = {
+        **run.environment,
+        "device": progress.device,
+        "precision": progress.precision,
+        "processes": loop.processes.world,
+        "threads": torch.get_num_threads(),
+    }
+    done = run.changed(status="done", figures=figures, history=history, environment=environment, finished_at=now())
+    shutil.rmtree(run.checkpoint_path, ignore_errors=True)
+    return done
