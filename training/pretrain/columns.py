@@ -42,7 +42,7 @@ class Columns:
         tokens = slice(int(self.sentences[sentences.start]), int(self.sentences[sentences.stop]))
         spelling = spelled = None
         if self.spelling is not None and self.spelled is not None:
-            inside = slice(*np.searchsorted(self.spelled, [tokens.start, tokens.stop]))
+            inside = slice(*self.spelled.searchsorted(np.array([tokens.start, tokens.stop], self.spelled.dtype)))
             spelled, spelling = self.spelled[inside] - tokens.start, self.spelling[inside]
         return Columns(
             ids=self.ids[tokens],

@@ -197,8 +197,9 @@ def _window(
     sentence_starts[1:] -= start
     characters = None
     if spellings is not None and shard.spelled is not None and shard.spelling is not None:
-        characters = spellings[ids]
-        inside = slice(*np.searchsorted(shard.spelled, [start, end]))
+        characters = spellings.take(ids, axis=0)
+        # bounds of the column's own type, or all of it would be cast for every window
+        inside = slice(*shard.spelled.searchsorted(np.array([start, end], shard.spelled.dtype)))
         characters[shard.spelled[inside].astype(np.int64) - start] = shard.spelling[inside]
     return Window(
         ids=ids,
