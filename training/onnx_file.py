@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -19,12 +20,17 @@ def make_model(
     inputs: Mapping[str, int],
     n_labels: int,
     constants: Mapping[str, NDArray[np.generic]],
+    depths: Mapping[str, int] = MappingProxyType({}),
 ) -> onnx.ModelProto:
-    """A model of `inputs` (name → tensor type), each (batch, length), and one output, `logits` (batch, n_labels)."""
+    """A model of `inputs` (name → tensor type) and one output, `logits` (batch, n_labels).
+
+    Inputs are (batch, length); one that `depths` names is (batch, length, its depth).
+    """
+    shapes = {name: ["batch", "length", *([depths[name]] if name in depths else [])] for name in inputs}
     graph = helper.make_graph(
         list(nodes),
         "classifier",
-        [helper.make_tensor_value_info(name, kind, ["batch", "length"]) for name, kind in inputs.items()],
+        [helper.make_tensor_value_info(name, kind, shapes[name]) for name, kind in inputs.items()],
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", n_labels])],
         [numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in constants.items()],
     )

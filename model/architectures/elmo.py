@@ -122,9 +122,13 @@ class ElmoEncoder(nn.Module):
         return vectors.index_put((unknown,), self.character_cnn(char_ids[unknown]))
 
     @torch.no_grad()
+    def table(self) -> Tensor:
+        """The token vectors of the whole vocabulary: (vocabulary_size, projection_size)."""
+        return torch.cat([self.character_cnn(some) for some in self.word_characters.split(WORDS_AT_ONCE)])
+
     def precompute(self) -> None:
-        """Keep a table of the vocabulary's token vectors, (vocabulary_size, projection_size), for inference."""
-        self.word_vectors = torch.cat([self.character_cnn(some) for some in self.word_characters.split(WORDS_AT_ONCE)])
+        """Keep the table for inference."""
+        self.word_vectors = self.table()
 
     def train(self, mode: bool = True) -> "ElmoEncoder":
         """As in torch; a frozen biLM stays in `eval()`, and one in training has no table: its weights change."""
