@@ -9,19 +9,13 @@ The label is read off [EXTRACT], the last token, which alone has seen the whole 
 the end of its words, the longer of a pair first, never [EXTRACT].
 """
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
 from tokenizers import Tokenizer as Engine
 from tokenizers.processors import TemplateProcessing
 
-from model.errors import BadInput
 from model.tokenization import subwords
-from model.tokenization.base import collate
 from model.tokenization.subwords import SWAPPED, SubwordTokenizer
-from model.types import Text
 
 START, DELIMITER, EXTRACT = "[START]", "[DELIMITER]", "[EXTRACT]"
 INPUTS = ("input_ids", "attention_mask")
@@ -37,37 +31,30 @@ def load(folder: Path, *, max_length: int, similarity: bool = False) -> SubwordT
         BadInput: the vocabulary can't be read, or holds no words.
     """
     engine = subwords.read_engine(folder)
-    frame(engine)
+    _frame(engine, single=f"{START} $A {EXTRACT}", pair=f"{START} $A {DELIMITER} $B {EXTRACT}")
     inputs = (*INPUTS, SWAPPED) if similarity else INPUTS
     return subwords.from_engine(engine, max_length=max_length, inputs=inputs, source=folder)
 
 
-def frame(engine: Engine) -> None:
-    """Put `engine`'s texts and pairs in GPT's frame."""
-    engine.add_special_tokens([START, DELIMITER, EXTRACT])  # those it has stay as they are
+def load_for_pretraining(folder: Path, *, max_length: int) -> SubwordTokenizer:
+    """The vocabulary in `folder` for a language model: [START] text.
+
+    The other tokens of the frame come with fine-tuning, at random. Had they been there, without ever occurring, the
+    language model, whose output embeddings are its input embeddings, would have made them large and all but equal.
+
+    Raises:
+        BadInput: as `load`.
+    """
+    engine = subwords.read_engine(folder)
+    _frame(engine, single=f"{START} $A", pair=f"{START} $A $B")
+    return subwords.from_engine(engine, max_length=max_length, inputs=INPUTS, source=folder)
+
+
+def _frame(engine: Engine, *, single: str, pair: str) -> None:
+    tokens = [token for token in (START, DELIMITER, EXTRACT) if token in pair]
+    engine.add_special_tokens(tokens)  # those it has stay as they are
     if not engine.padding and all(engine.token_to_id(token) is None for token in subwords.PADDING_TOKENS):
         engine.add_special_tokens([subwords.PADDING_TOKENS[0]])  # OpenAI's vocabularies have none
     engine.post_processor = TemplateProcessing(
-        single=f"{START} $A {EXTRACT}",
-        pair=f"{START} $A {DELIMITER} $B {EXTRACT}",
-        special_tokens=[(token, engine.token_to_id(token)) for token in (START, DELIMITER, EXTRACT)],
+        single=single, pair=pair, special_tokens=[(token, engine.token_to_id(token)) for token in tokens]
     )
-
-
-def encode_choices(
-    tokenizer: SubwordTokenizer, contexts: Sequence[str], answers: Sequence[Sequence[str]]
-) -> dict[str, NDArray[Any]]:
-    """Contexts with the answers of each, as many for every one: input name → (batch, n_choices, length).
-
-    Raises:
-        BadInput: a context has another number of answers than the first.
-    """
-    n_choices = len(answers[0])
-    for row, several in enumerate(answers):
-        if len(several) != n_choices:
-            raise BadInput(
-                f"context {row} has {len(several)} answers, the first has {n_choices}; batch those of like number"
-            )
-    texts = [Text(context, answer) for context, several in zip(contexts, answers, strict=True) for answer in several]
-    arrays = collate(tokenizer.encode(texts), tokenizer.padding)
-    return {name: values.reshape(len(contexts), n_choices, -1) for name, values in arrays.items()}

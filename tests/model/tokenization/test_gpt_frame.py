@@ -111,19 +111,19 @@ def test_a_vocabulary_without_padding_gets_it(tmp_path: Path) -> None:
     assert tokens(tokenizer, Text("二三")) == "[START] 二 三 [EXTRACT]"
 
 
-def test_every_answer_stands_with_its_context(folder: Path) -> None:
-    tokenizer = gpt_frame.load(folder, max_length=16)
-    arrays = gpt_frame.encode_choices(tokenizer, ["好", "坏坏"], [["快", "慢慢慢"], ["贵", "便宜"]])
-    assert arrays["input_ids"].shape == arrays["attention_mask"].shape == (2, 2, 7)
-    (encoded,) = tokenizer.encode([Text("坏坏", "便宜")])
-    assert arrays["input_ids"][1, 1].tolist() == encoded.inputs["input_ids"].tolist()
-    assert arrays["attention_mask"].sum(-1).tolist() == [[5, 7], [6, 7]]
-
-
-def test_contexts_of_unlike_many_answers_are_not_batched(folder: Path) -> None:
-    tokenizer = gpt_frame.load(folder, max_length=16)
-    with pytest.raises(BadInput, match="context 1 has 1 answers, the first has 2"):
-        gpt_frame.encode_choices(tokenizer, ["好", "坏"], [["快", "慢"], ["贵"]])
+def test_a_language_model_reads_texts_behind_their_start_and_fine_tuning_adds_the_rest(
+    folder: Path, tmp_path: Path
+) -> None:
+    n_tokens = character_tokenizer().get_vocab_size()
+    tokenizer = gpt_frame.load_for_pretraining(folder, max_length=16)
+    assert tokens(tokenizer, Text("好坏")) == "[START] 好 坏"
+    assert tokenizer.vocabulary_size == n_tokens + 1
+    (tmp_path / "saved").mkdir()
+    tokenizer.save(tmp_path / "saved")
+    assert tokens(load_tokenizer(tmp_path / "saved", max_length=16), Text("好坏")) == "[START] 好 坏"
+    (encoded,) = gpt_frame.load(tmp_path / "saved", max_length=16).encode([Text("好", "坏")])
+    ids = encoded.inputs["input_ids"]
+    assert (ids[0], sorted(ids)[-2:]) == (n_tokens, [n_tokens + 1, n_tokens + 2])
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"wenlei_inputs": ["pixels"]}', '{"wenlei_inputs": 3}'])
