@@ -26,7 +26,9 @@ def make_model(
 
     Inputs are (batch, length); one that `depths` names is (batch, length, its depth).
     """
-    shapes = {name: ["batch", "length", *([depths[name]] if name in depths else [])] for name in inputs}
+    shapes: dict[str, list[str | int | None]] = {
+        name: ["batch", "length", *([depths[name]] if name in depths else [])] for name in inputs
+    }
     graph = helper.make_graph(
         list(nodes),
         "classifier",

@@ -113,9 +113,9 @@ class ElmoEncoder(nn.Module):
         """
         if self.word_vectors is None:
             words, places = word_ids.unique(return_inverse=True)
-            vectors: Tensor = self.character_cnn(self.word_characters[words])[places]
+            vectors = functional.embedding(places, self.character_cnn(self.word_characters[words]))
         else:
-            vectors = self.word_vectors[word_ids]
+            vectors = functional.embedding(word_ids, self.word_vectors)
         unknown = word_ids == UNKNOWN_WORD
         if not unknown.any():
             return vectors

@@ -70,7 +70,7 @@ class WordSoftmax(nn.Module):
         words, places = torch.cat([negatives, targets]).unique(return_inverse=True)
         vectors, bias = self.vectors(words), self.bias[words]
         of_negatives, of_targets = places[: len(negatives)], places[len(negatives) :]
-        own = (hidden.float() * vectors[of_targets].float()).sum(1) + bias[of_targets]
+        own = (hidden.float() * functional.embedding(of_targets, vectors).float()).sum(1) + bias[of_targets]
         others = functional.linear(hidden, vectors[of_negatives]).float() + bias[of_negatives]
         others = others - log_inclusion(negatives, self.vocabulary_size, n_draws)
         others = others.masked_fill(negatives == targets.unsqueeze(1), -torch.inf)
