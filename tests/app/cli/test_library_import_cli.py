@@ -13,6 +13,7 @@ import openpyxl
 import pytest
 
 from app.cli import main
+from app.library import importing
 from app.library.readers import Row
 
 Call = Callable[..., dict[str, Any]]
@@ -131,10 +132,14 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
         assert call("import", name, *columns)["added"] >= 1
 
 
-TELLS_WHEN_IT_READS = """
+ROWS_AT_ONCE = 1000  # so that a short import has several batches to be killed in
+TELLS_WHEN_IT_READS = f"""
 import sys
 from app.cli import main
+from app.library import importing
 from app.store.staging import Staging
+
+importing.ROWS_AT_ONCE = {ROWS_AT_ONCE}
 
 begin = Staging.__init__
 def begin_and_tell(self, connection):
@@ -146,9 +151,13 @@ main(sys.argv[1:])
 """
 
 
-def test_an_import_killed_at_any_moment_ends_as_an_undisturbed_one(call: Call, home: Path) -> None:
+def test_an_import_killed_at_any_moment_ends_as_an_undisturbed_one(
+    call: Call, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """kill -9 at random moments between the first row and the end; then the same command again."""
-    rows = "".join(f"第{row}位客人说{'好' * (row % 40)},{'好评' if row % 3 else '差评'}\n" for row in range(20_000))
+    monkeypatch.setattr(importing, "ROWS_AT_ONCE", ROWS_AT_ONCE)
+    n_rows = 4 * ROWS_AT_ONCE
+    rows = "".join(f"第{row}位客人说{'好' * (row % 40)},{'好评' if row % 3 else '差评'}\n" for row in range(n_rows))
     Path("a.csv").write_text("text,label\n" + rows, encoding="utf-8")
     arguments = ("import", "a.csv", "--text", "text", "--label", "label")
     started = time.monotonic()
@@ -166,7 +175,7 @@ def test_an_import_killed_at_any_moment_ends_as_an_undisturbed_one(call: Call, h
         killed += process.returncode == -signal.SIGKILL
     assert killed
     again = call(*arguments, "--library", "killed")
-    assert again["read"] == again["added"] + again["duplicates"] == 20_000
+    assert again["read"] == again["added"] + again["duplicates"] == n_rows
     assert call("snapshot", "--library", "killed")["snapshot"] == undisturbed
     assert call(*arguments, "--library", "killed")["added"] == 0
     assert call("verify")["clean"]
