@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -177,8 +178,14 @@ _DISK_FULL = "53100"  # PostgreSQL's code
 _SQLITE_DISK_FULL = ("database or disk is full", "disk I/O error")
 
 
+@cache
+def _scripts() -> ScriptDirectory:
+    """The migrations; they stay as they are while a process runs, and to read them takes longer than to open."""
+    return ScriptDirectory(str(_MIGRATIONS))
+
+
 def _is_current(connection: sa.Connection) -> bool:
-    scripts = ScriptDirectory(str(_MIGRATIONS))
+    scripts = _scripts()
     known = {script.revision for script in scripts.walk_revisions()}
     current = MigrationContext.configure(connection).get_current_revision()
     if current is not None and current not in known:
