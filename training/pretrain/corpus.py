@@ -24,7 +24,8 @@ from training.pretrain.text_files import lines
 
 LONGEST_DOCUMENT = 100_000  # characters; a longer one goes on as another, so that memory stays flat
 LONGEST_PASSAGE = 10_000  # characters of a document of running text
-_LOOK = 5_000  # lines that show how a file is laid out
+_LOOK = 5_000  # lines that show how a file is laid out, or
+_LOOK_CHARACTERS = 1_000_000  # of them, where lines are long
 _LONG_LINE = 300  # characters: in a file of such lines each holds a whole text
 _ENDS = "。！？；…!?.;：”’」』）)\"'"
 
@@ -125,7 +126,12 @@ def _source(path: Path, layout: Layout) -> Source:
 
 def _layout(path: Path) -> Layout:
     """How `path` is laid out, by its first lines."""
-    head = [line.strip() for line in islice(lines(path), _LOOK)]
+    head, size = list[str](), 0
+    for line in islice(lines(path), _LOOK):
+        head.append(line.strip())
+        size += len(line)
+        if size > _LOOK_CHARACTERS:
+            break
     filled = [line for line in head if line]
     if not filled:
         raise BadInput(f"{path} of the corpus is empty, or blank at least for {len(head):,} lines; leave it out")

@@ -6,6 +6,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from model.console import progress, say
-from model.errors import BadInput
+from model.errors import BadInput, RuntimeUnavailable
 from model.files import only_process, publish, read_json, sha256_file, staging_folder, write_json
 from training.pretrain.columns import Columns, join
 from training.pretrain.corpus import Corpus
@@ -58,6 +59,7 @@ def prepare(
     Raises:
         BadInput: the store there is of another corpus, tokenizer or seed; the disk has no room for it; or another
             process is making it; or most of the corpus is unknown to the tokenizer.
+        RuntimeUnavailable: the system ended one of the processes.
     """
     settings = {
         "format": FORMAT,
@@ -213,13 +215,19 @@ def _in_processes(tokenizer: Path, words: bool, processes: int) -> _Encode:
         context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of torch hold
         with ProcessPoolExecutor(processes, context, initializer=_start, initargs=(tokenizer, words)) as pool:
             waiting: deque[tuple[Future[Columns], int]] = deque()
-            for block in blocks:
-                waiting.append((pool.submit(_encode, block.documents), block.behind))
-                if len(waiting) > 2 * processes:  # never the whole corpus in memory
-                    future, behind = waiting.popleft()
+            try:
+                for block in blocks:
+                    waiting.append((pool.submit(_encode, block.documents), block.behind))
+                    if len(waiting) > 2 * processes:  # never the whole corpus in memory
+                        future, behind = waiting.popleft()
+                        yield future.result(), behind
+                for future, behind in waiting:
                     yield future.result(), behind
-            for future, behind in waiting:
-                yield future.result(), behind
+            except BrokenProcessPool:
+                raise RuntimeUnavailable(
+                    "a process that tokenises was ended from outside, most likely for want of memory; "
+                    "free some and start again: the parts that are whole are kept"
+                ) from None
 
     return encode
 

@@ -84,7 +84,8 @@ class TokenStore:
 
         Endless over epochs for "train", every token of it once an epoch; one pass for "held_out". The windows of a
         batch are of like length, at most `batch_tokens` tokens when padded to the longest. The order follows from
-        `seed` and epoch alone, and is the same in every process: several share a batch by slicing it.
+        `seed` and epoch alone, and is the same in every process: several share a batch by slicing it. A place is one
+        of a reading with the same sizes and seed.
 
         Raises:
             BadInput: `max_length` is more than `batch_tokens`, or less than 1.

@@ -5,6 +5,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,7 +51,7 @@ def _decoded(path: Path, advance: Callable[[float], None] | None) -> Iterator[st
 def _lines(path: Path, advance: Callable[[float], None] | None) -> Iterator[str]:
     with path.open("rb") as raw, _unpacked(raw, path) as unpacked:
         text = io.TextIOWrapper(unpacked, encoding="utf-8-sig")
-        number, rest, told, read = 1, "", False, 0
+        number, rest, read = 1, "", 0
         while piece := text.readline(LONGEST_LINE):
             if "\x00" in piece:
                 raise BadInput(f"{path}, line {number:,} holds a zero byte, so it is not text; leave the file out")
@@ -62,12 +63,7 @@ def _lines(path: Path, advance: Callable[[float], None] | None) -> Iterator[str]
             rest = ""
             if not ended and len(line) >= LONGEST_LINE:
                 line, rest = _cut(line, path, number)
-                if not told:
-                    say(
-                        f"{path}, 第 {number:,} 行很长，按句子切开 | line {number:,} is longer than "
-                        f"{LONGEST_LINE:,} characters and is read in pieces, cut at ends of sentences"
-                    )
-                    told = True
+                _tell(path, number)
             elif not ended:
                 rest, line = line, ""
                 continue
@@ -75,6 +71,14 @@ def _lines(path: Path, advance: Callable[[float], None] | None) -> Iterator[str]
             number += ended
         if rest:
             yield rest
+
+
+@cache  # once, however many times a file is read
+def _tell(path: Path, number: int) -> None:
+    say(
+        f"{path}, 第 {number:,} 行很长，按句子切开 | line {number:,} is longer than {LONGEST_LINE:,} characters "
+        "and is read in pieces, cut at ends of sentences"
+    )
 
 
 def _cut(line: str, path: Path, number: int) -> tuple[str, str]:

@@ -202,6 +202,11 @@ def test_a_very_long_line_is_read_in_pieces_at_ends_of_sentences_in_flat_memory(
     assert last == "末行"
     assert total + sum(map(len, rest)) == 200_000 * len(sentence)
     assert peak < 2_500_000  # the line has 5 MB
+    tracemalloc.start()
+    corpus = Corpus.open([path])
+    assert sum(map(len, (text for document in corpus.documents() for text in document))) > 200_000 * len(sentence)
+    assert tracemalloc.get_traced_memory()[1] < 3_500_000
+    tracemalloc.stop()
     assert capsys.readouterr().err.count("line 2 is longer than 100,000 characters") == 1
 
 

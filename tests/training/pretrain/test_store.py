@@ -1,7 +1,9 @@
+import multiprocessing
 import shutil
 from collections import Counter, namedtuple
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from bundles import character_tokenizer
 from made_corpora import CHARACTERS, ENDS, made_documents, made_store, opened, vocabulary, written
 from tokenizers import BertWordPieceTokenizer, normalizers
 
-from model.errors import BadInput, BadRun
+from model.errors import BadInput, BadRun, RuntimeUnavailable
 from model.files import read_json, write_json
 from model.tokenization.segment import segment
 from model.tokenization.words import WordTokenizer, words_of
@@ -18,7 +20,7 @@ from training.pretrain.corpus import Corpus
 from training.pretrain.encoders import SubwordEncoder
 from training.pretrain.prepare import prepare
 from training.pretrain.store import TokenStore
-from training.pretrain.survey import document_hash, survey
+from training.pretrain.survey import Survey, document_hash, survey
 from training.pretrain.windows import Window
 
 DiskUsage = namedtuple("DiskUsage", "total used free")
@@ -184,6 +186,32 @@ def test_two_processes_make_the_store_that_one_makes(tmp_path: Path) -> None:
             processes=processes,
         )
     assert files_of(tmp_path / "1") == files_of(tmp_path / "2")
+
+
+def test_the_end_of_a_process_from_outside_is_told_and_whole_parts_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus, found = opened(tmp_path, made_documents(60))
+    hashed = Survey.hashed
+
+    def killing(*arguments: Any) -> Iterator[tuple[list[str], bytes]]:
+        for number, document in enumerate(hashed(*arguments)):
+            if number == 50:
+                for process in multiprocessing.active_children():
+                    process.kill()
+            yield document
+
+    monkeypatch.setattr(Survey, "hashed", killing)
+    with pytest.raises(RuntimeUnavailable, match="ended from outside"):
+        prepare(
+            corpus,
+            found,
+            tokenizer=vocabulary(tmp_path / "tokenizer"),
+            folder=tmp_path / "tokens",
+            part_tokens=500,
+            processes=2,
+        )
+    assert list((tmp_path / ".tokens.building").glob("train-*"))
 
 
 def test_a_disk_that_is_too_small_is_told_before_anything_is_tokenised(
