@@ -125,6 +125,10 @@ class BertObjective:
             IS_RANDOM,
         )
 
+    def example(self, length: int) -> Window:
+        """A window of `length` ordinary tokens."""
+        return self.tokens.example(length)
+
     def losses(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """The sums over masked tokens, of which alone the head computes scores, and over texts with a next one."""
         output = self.model.base_model(

@@ -58,6 +58,19 @@ class ElmoObjective:
             spelling=2 * self._bits_to_spell(characters[ids == words.UNKNOWN]),
         )
 
+    def example(self, length: int) -> Window:
+        """A window of the first words of the vocabulary, and an unknown one."""
+        ids = np.resize(np.arange(len(words.SPECIAL_WORDS), len(self.spellings)), length)
+        ids[0] = words.UNKNOWN
+        return Window(
+            ids=ids,
+            sentence_starts=np.zeros(1, np.int64),
+            word_starts=np.ones(length, bool),
+            document=0,
+            n_characters=length,
+            characters=self.spellings[ids].astype(np.int64),
+        )
+
     def _bits_to_spell(self, characters: NDArray[np.int64]) -> float:
         """What it takes to say which words are meant, each spelled by a row of (n_unknown, word_length)."""
         spelled = (characters == words.UNKNOWN_CHARACTER) | (characters >= words.FIRST_CHARACTER)

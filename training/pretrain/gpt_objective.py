@@ -53,6 +53,10 @@ class GptObjective:
             spelling=self.tokens.bits_to_spell(ids) - self.tokens.bits_to_spell(given),
         )
 
+    def example(self, length: int) -> Window:
+        """A window of `length` ordinary tokens."""
+        return self.tokens.example(length)
+
     def losses(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """The sum over all tokens that have one before them."""
         return {NEXT_TOKEN: self.model(inputs["input_ids"], inputs["attention_mask"]).total}

@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,7 +32,6 @@ from training.pretrain.store import PartOf
 from training.pretrain.windows import Position, Window
 
 HELD_OUT_SEED = 1_234_567  # of the masks and the order of held-out texts: the same for every run, so that runs compare
-PROBED, PROBE_TOKENS = 20, 512  # batches in which the longest text is looked for; tokens of the smaller probe
 SMALLEST_SCALE = 2.0**-6  # fp16 gradients that need to be scaled down so far are none
 
 
@@ -269,7 +267,8 @@ class Pretraining:
     def held_out_batches(self) -> list[Batch]:
         """The held-out texts, `held_out_windows` at most over all processes, with masks that never change."""
         random, batches, n_windows = RowRandom(HELD_OUT_SEED), [], 0
-        for _, windows in self._held_out():
+        length, size = self._sizes()
+        for _, windows in self.windows.batches("held_out", max_length=length, batch_tokens=size, seed=HELD_OUT_SEED):
             windows = windows[: self.options.held_out_windows - n_windows]
             batch = self.prepare(windows, split="held_out", random=random, step=0, first_row=n_windows)
             n_windows += len(windows)
@@ -278,22 +277,6 @@ class Pretraining:
             if n_windows >= self.options.held_out_windows:
                 break
         return batches
-
-    def _held_out(self) -> Iterator[tuple[Position, list[Window]]]:
-        length, size = self._sizes()
-        return self.windows.batches("held_out", max_length=length, batch_tokens=size, seed=HELD_OUT_SEED)
-
-    def probes(self) -> tuple[Batch, Batch]:
-        """Two batches of the longest held-out texts there are, of one and of two times as many, for `check_memory`."""
-        texts = [text for _, batch in islice(self._held_out(), PROBED) for text in batch]
-        longest = max(texts, key=lambda text: text.length)
-        random = RowRandom(HELD_OUT_SEED)
-        n = max(1, PROBE_TOKENS // longest.length)
-        one, two = (
-            self.objective.collate([longest] * count, lambda number: random.at(0, number), lambda *_: None)
-            for count in (n, 2 * n)
-        )
-        return one, two
 
     def judge(self, held_out: Sequence[Batch]) -> None:
         """Find the held-out figures, and write them down."""

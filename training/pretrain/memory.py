@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from model.errors import BadInput
-from training.device import NumberFormat, autocast, to_tensors
+from training.device import NumberFormat, autocast, pick_device, pick_precision, to_tensors
+from training.pretrain.masking import RowRandom
 from training.pretrain.objectives import Batch, Objective
 from training.pretrain.options import Optimizer, Options
 
@@ -18,6 +19,7 @@ MEMORY_FILE = Path("/proc/meminfo")
 OPTIMIZER_BYTES = 4 + 8  # a weight's gradient and its two moments; the weight itself is there already
 LAMB_BYTES = 8  # LAMB forms all updates, with a copy, before it applies them
 ON_THE_WAY_BACK = 1.25  # gradients of activations come beside what was kept
+PROBE_TOKENS = 512  # of the smaller batch
 SPARE = 0.95  # of what is free may be filled
 
 
@@ -25,28 +27,23 @@ class NotEnoughMemory(BadInput):
     """A batch, or the model itself, does not fit."""
 
 
-def check_memory(
-    objective: Objective,
-    probes: tuple[Batch, Batch],
-    options: Options,
-    *,
-    device: torch.device,
-    precision: NumberFormat,
-    world: int = 1,
-) -> None:
-    """Refuse a batch that won't fit.
+def check_memory(objective: Objective, options: Options, *, world: int = 1) -> None:
+    """Refuse a batch that won't fit on the device there is.
 
-    probes: two batches of the longest texts, the second of more of them; what they differ by grows with the batch.
     world: processes that share a batch; on a CPU they share the memory too.
 
     Raises:
         NotEnoughMemory: it won't; the message says which one would.
     """
+    device = pick_device()
+    precision = pick_precision(options.precision, device)
     free = free_memory(device)
     if free is None:
         return
     if device.type == "cpu":
         free = free // world
+    objective.model.to(device)
+    probes = make_probes(objective, options.max_length)
     kept = [kept_bytes(objective, probe, device=device, precision=precision) for probe in probes]
     a_token = ON_THE_WAY_BACK * (kept[1] - kept[0]) / (probes[1].places - probes[0].places)
     a_weight = OPTIMIZER_BYTES + (LAMB_BYTES if options.optimizer is Optimizer.LAMB else 0)
@@ -68,6 +65,16 @@ def check_memory(
         f"--batch-tokens {options.batch_tokens} needs {sizes}; --batch-tokens {fits} would fit, and with "
         f"--accumulate {more} trains alike; --checkpoint-activations needs less too"
     )
+
+
+def make_probes(objective: Objective, max_length: int) -> tuple[Batch, Batch]:
+    """Two batches of the longest texts, which need the most a token; the second is twice the first."""
+    text = objective.example(max_length - objective.framing)
+    n, random = max(1, PROBE_TOKENS // max_length), RowRandom(0)
+    one, two = (
+        objective.collate([text] * count, lambda number: random.at(0, number), lambda *_: None) for count in (n, 2 * n)
+    )
+    return one, two
 
 
 def kept_bytes(objective: Objective, batch: Batch, *, device: torch.device, precision: NumberFormat) -> int:

@@ -66,6 +66,10 @@ class Objective(Protocol):
         """The inputs of `windows`; whatever is drawn for a window comes from its own generator."""
         ...
 
+    def example(self, length: int) -> Window:
+        """A window of `length` tokens of any kind."""
+        ...
+
     def losses(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """Part → the sum of its negative log-likelihoods: nats, a scalar in float32."""
         ...

@@ -74,16 +74,29 @@ def pretrain(plan: Plan, *, out: Path, resume: bool = False) -> PretrainRun:
         BadRun: `out` holds another run, or a finished one, or none although `resume` asks for it.
         Diverged: a loss stopped being a number.
     """
+    if plan.checkpoint_activations and plan.arch is Arch.ELMO:
+        raise BadInput(
+            "--checkpoint-activations has no meaning with --arch elmo: an LSTM's way back needs every state in order; "
+            "make --batch-tokens smaller instead, and --accumulate larger"
+        )
     with join_processes() as processes, _alone(out, processes):
         if processes.is_first:
-            run = _prepared(plan, out, resume=resume)
+            run = _prepared(plan, out, resume=resume, world=processes.world)
         processes.wait()
         if not processes.is_first:
             run = begin_pretraining(_asked(plan, out))
         if run.status == "done":
             say(f"{out} 已经完成 | {out} is finished already")
             return run
-        loop = _loop(plan, run, processes)
+        loop = Pretraining(
+            objective=_objective(plan, run.model_path),
+            windows=TokenStore.open(run.tokens_path, tokenizer=run.model_path),
+            options=plan.options,
+            seed=plan.seed,
+            checkpoint=run.checkpoint_path,
+            curves=CurveFile(run.curves_path),
+            processes=processes,
+        )
         progress = loop.run()
         if processes.is_first:
             run = _finished(run, loop.objective, loop)
@@ -114,12 +127,12 @@ def _asked(plan: Plan, out: Path) -> PretrainRun:
     )
 
 
-def _prepared(plan: Plan, out: Path, *, resume: bool) -> PretrainRun:
+def _prepared(plan: Plan, out: Path, *, resume: bool, world: int) -> PretrainRun:
     """The run with its tokenizer and its tokens, made where they are not there yet."""
     if resume and not (out / "pretrain.json").exists():
         raise BadRun(f"--resume: {out} holds no pretraining to go on with; leave --resume out to begin one")
-    if plan.start:  # before anything is written
-        check_vocabulary(plan.start.folder, arch=plan.arch)
+    # Before anything is written: whether the start can be used, and whether a batch of it fits.
+    check_memory(_objective(plan, None), plan.options, world=world)
     run = begin_pretraining(_asked(plan, out))
     if run.status == "done":
         if not resume:
@@ -157,53 +170,25 @@ def _make_tokenizer(plan: Plan, corpus: Corpus, found: Any, folder: Path) -> dic
     return made
 
 
-def _loop(plan: Plan, run: PretrainRun, processes: Processes) -> Pretraining:
-    """The training of `run`, on its tokens, after a look at whether a batch fits into memory."""
+def _objective(plan: Plan, tokenizer: Path | None) -> Objective:
+    """The model that training begins with, and its task. tokenizer: its folder; None tries a new model out.
+
+    Raises:
+        BadInput: the start's weights or vocabulary can't be used.
+    """
     torch.manual_seed(plan.seed)
     common = {"whole_words": plan.whole_words, "next_sentence": plan.next_sentence}
     if plan.start:
         objective = continued_objective(
-            plan.arch, plan.start.folder, run.model_path, attention=plan.attention, **common
+            plan.arch, plan.start.folder, tokenizer or plan.start.folder, attention=plan.attention, **common
         )
     elif plan.size:
-        objective = new_objective(
-            plan.arch, plan.size, run.model_path, attention=plan.attention or Attention.FULL, **common
-        )
+        attention = plan.attention or Attention.FULL
+        objective = new_objective(plan.arch, plan.size, tokenizer, attention=attention, **common)
     if plan.checkpoint_activations:
-        _checkpoint_activations(objective)
-    loop = Pretraining(
-        objective=objective,
-        windows=TokenStore.open(run.tokens_path, tokenizer=run.model_path),
-        options=plan.options,
-        seed=plan.seed,
-        checkpoint=run.checkpoint_path,
-        curves=CurveFile(run.curves_path),
-        processes=processes,
-    )
-    check_memory(
-        objective,
-        loop.probes(),
-        plan.options,
-        device=loop.device,
-        precision=loop.precision,
-        world=processes.world,
-    )
-    return loop
-
-
-def _checkpoint_activations(objective: Objective) -> None:
-    """Let the layers forget what they computed, and compute it again on the way back.
-
-    Raises:
-        BadInput: the model has no layers that can.
-    """
-    model: Any = getattr(objective.model, "decoder", objective.model)
-    if not hasattr(model, "activation_checkpointing_enable"):
-        raise BadInput(
-            "--checkpoint-activations has no meaning with --arch elmo: an LSTM keeps little beside its states, which "
-            "the way back needs in order; make --batch-tokens smaller instead, and --accumulate larger"
-        )
-    model.activation_checkpointing_enable()
+        model: Any = getattr(objective.model, "decoder", objective.model)
+        model.activation_checkpointing_enable()
+    return objective
 
 
 def _finished(run: PretrainRun, objective: Objective, loop: Pretraining) -> PretrainRun:

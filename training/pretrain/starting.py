@@ -75,14 +75,19 @@ def check_vocabulary(tokenizer: Path, *, arch: Arch) -> None:
 def new_objective(
     arch: Arch,
     size: TransformerSize | ElmoSize,
-    tokenizer: Path,
+    tokenizer: Path | None,
     *,
     attention: Attention,
     whole_words: bool,
     next_sentence: bool,
 ) -> Objective:
-    """The task of `arch` for a new model of `size`, with random weights by torch's generator."""
+    """The task of `arch` for a new model of `size`, with random weights by torch's generator.
+
+    tokenizer: its folder; None for a trial, with a vocabulary of as many tokens as there may be.
+    """
     if isinstance(size, ElmoSize):
+        if tokenizer is None:
+            return _trial_of_words(size)
         vocabulary = words.load(tokenizer, max_length=size.max_length)
         config = size.config(
             vocabulary=vocabulary.vocabulary_size,
@@ -90,7 +95,7 @@ def new_objective(
             word_length=vocabulary.word_length,
         )
         return ElmoObjective(model=ElmoLanguageModel(config, torch.from_numpy(vocabulary.characters_of_words)))
-    tokens = TokenTable.read(tokenizer)
+    tokens = TokenTable.made_up(size.vocabulary) if tokenizer is None else TokenTable.read(tokenizer)
     tokens.require(*NEEDED[arch], arch=arch)
     settings = size.config(arch, vocabulary=tokens.size, pad_id=tokens.special.get("pad", 0), attention=attention)
     if arch is Arch.GPT:
@@ -100,6 +105,13 @@ def new_objective(
     return BertObjective(
         model=new_for_pretraining(settings), tokens=tokens, whole_words=whole_words, next_sentence=next_sentence
     )
+
+
+def _trial_of_words(size: ElmoSize) -> ElmoObjective:
+    word_length = words.LONGEST_WORD + words.WORD_ENDS
+    config = size.config(vocabulary=size.vocabulary, characters=size.characters, word_length=word_length)
+    characters = torch.randint(words.FIRST_CHARACTER, size.characters, (size.vocabulary, word_length))
+    return ElmoObjective(model=ElmoLanguageModel(config, characters))
 
 
 def continued_objective(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer as Engine
 
 from model.errors import BadInput
+from training.pretrain.windows import Window
 
 # The code of a character that a vocabulary lacks: one of the 154,998 that Unicode 16 assigns, each as likely.
 # Held-out figures add it for every [UNK], which would else be a cheap guess that says nothing of the text.
@@ -62,6 +63,24 @@ class TokenTable:
         if "unknown" in special:
             characters[special["unknown"]] = 1
         return cls(path, size, special, ordinary, characters)
+
+    @classmethod
+    def made_up(cls, size: int) -> "TokenTable":
+        """A table of `size` tokens of a character each, to try a model out before there is a vocabulary."""
+        special = {name: number for number, name in enumerate(NAMES)}
+        characters = np.ones(size, np.int64)
+        characters[: len(special)] = 0
+        return cls(Path(), size, special, np.arange(len(special), size), characters)
+
+    def example(self, length: int) -> Window:
+        """A window of `length` ordinary tokens, as good as any to see what a model needs for it."""
+        return Window(
+            ids=np.resize(self.ordinary, length),
+            sentence_starts=np.array([0, length // 2]),
+            word_starts=np.ones(length, bool),
+            document=0,
+            n_characters=length,
+        )
 
     def require(self, *names: str, arch: str) -> None:
         """Refuse the vocabulary if it lacks one of the special tokens `names`.

@@ -28,7 +28,8 @@ def pretrain_made(folder: Path, *, steps: int, dropout: float) -> None:
         batch_tokens=256,
         max_length=32,
         precision=NumberFormat.FP32,
-        checkpoint_seconds=0.05,
+        evaluations=4,
+        checkpoint_seconds=0.1,
     )
     with join_processes() as processes:
         objective = tiny_bert(

@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 import torch
 from made_windows import N_TOKENS, vocabulary, window, windows
-from transformers import BertConfig, BertForPreTraining
+from transformers import BertConfig, BertForPreTraining, OpenAIGPTConfig, OpenAIGPTLMHeadModel
 
+from model.architectures.elmo import ElmoLanguageModel
+from model.architectures.elmo_files import ElmoConfig
+from model.architectures.gpt import GptLanguageModel, build_decoder
 from model.errors import BadInput
+from model.tokenization.words import BEGIN_TEXT, END_TEXT, UNKNOWN, WordTokenizer
 from training.device import to_tensors
 from training.pretrain.bert_objective import IS_NEXT, IS_RANDOM, MASKED_LM, NEXT_SENTENCE, BertObjective
+from training.pretrain.elmo_objective import ElmoObjective
+from training.pretrain.gpt_objective import GptObjective
 from training.pretrain.masking import IGNORED, RowRandom
 from training.pretrain.objectives import Batch, Objective
 from training.pretrain.tokens import BITS_TO_SPELL, TokenTable
@@ -143,3 +149,100 @@ def test_a_vocabulary_without_mask_is_refused(tmp_path: Path) -> None:
     table = TokenTable.read(vocabulary(tmp_path, special=["[PAD]", "[UNK]", "[CLS]", "[SEP]"]))
     with pytest.raises(BadInput, match=r"lacks \[MASK\], which --arch bert needs"):
         table.require("cls", "sep", "mask", "pad", arch="bert")
+
+
+def tiny_gpt(tokens: TokenTable) -> GptObjective:
+    torch.manual_seed(1)
+    config = OpenAIGPTConfig(vocab_size=N_TOKENS, n_positions=64, n_embd=32, n_layer=2, n_head=4)
+    return GptObjective(model=GptLanguageModel(build_decoder(config)).eval(), tokens=tokens)
+
+
+def test_gpt_foretells_every_token_with_the_loss_of_transformers(tokens: TokenTable) -> None:
+    objective, texts = tiny_gpt(tokens), windows(20)
+    batch = collate(objective, texts)
+    assert (batch.inputs["input_ids"][:, 0] == CLS).all()
+    assert batch.counts["next_token"] == sum(text.length for text in texts) == batch.characters
+    inputs = to_tensors(batch.inputs, torch.device("cpu"))
+    theirs = OpenAIGPTLMHeadModel(objective.model.decoder.config).eval()
+    theirs.transformer.load_state_dict(objective.model.decoder.state_dict())
+    labels = inputs["input_ids"].masked_fill(inputs["attention_mask"] == 0, IGNORED)
+    mean = theirs(inputs_embeds=theirs.transformer.tokens_embed(inputs["input_ids"]), labels=labels).loss
+    ours = objective.losses(inputs)["next_token"] / batch.counts["next_token"]
+    torch.testing.assert_close(ours, mean, rtol=1e-5, atol=1e-6)
+
+
+def test_a_decoder_without_a_begin_token_is_given_the_first_one(tmp_path: Path) -> None:
+    objective, texts = tiny_gpt(TokenTable.read(vocabulary(tmp_path, special=["[PAD]", "[UNK]"]))), windows(20)
+    batch = collate(objective, texts)
+    assert (batch.inputs["input_ids"][:, 0] == [text.ids[0] for text in texts]).all()
+    assert batch.counts["next_token"] == sum(text.length - 1 for text in texts) == batch.characters
+
+
+@pytest.fixture(scope="module")
+def words() -> WordTokenizer:
+    return WordTokenizer(
+        words=["房间", "酒店", "干净", "很", "早餐", "好", "便宜", "，", "。", "服务员", "快"],
+        characters="房间酒店干净很早餐好",
+    )
+
+
+def tiny_elmo(words: WordTokenizer) -> ElmoObjective:
+    torch.manual_seed(1)
+    config = ElmoConfig(
+        vocabulary_size=words.vocabulary_size,
+        n_characters=words.n_characters,
+        word_length=words.word_length,
+        character_size=8,
+        filters=((1, 8), (2, 8)),
+        projection_size=16,
+        cell_size=24,
+        sampled_words=8,
+    )
+    return ElmoObjective(model=ElmoLanguageModel(config, torch.from_numpy(words.characters_of_words)).eval())
+
+
+def window_of(words: WordTokenizer, text: list[str]) -> Window:
+    encoded = words.encode_words(text)
+    n = len(text)
+    return Window(
+        ids=encoded.ids,
+        sentence_starts=np.zeros(1, np.int64),
+        word_starts=np.ones(n, bool),
+        document=0,
+        n_characters=len("".join(text)),
+        characters=encoded.characters,
+    )
+
+
+def test_elmo_reads_windows_as_its_tokenizer_frames_texts(words: WordTokenizer) -> None:
+    objective = tiny_elmo(words)
+    texts = [["房间", "很", "干净"], ["酒店", "好", "。", "早餐", "好"]]
+    batch = collate(objective, [window_of(words, text) for text in texts])
+    assert batch.inputs["word_ids"][0].tolist() == [BEGIN_TEXT, *words.encode_words(texts[0]).ids, END_TEXT, 0, 0]
+    inputs = to_tensors(batch.inputs, torch.device("cpu"))
+    loss = objective.model.loss(inputs["word_ids"], inputs["char_ids"], inputs["attention_mask"])
+    assert batch.counts == {"forward": loss.count, "backward": loss.count} == {"forward": 10, "backward": 10}
+    losses = objective.losses(inputs)
+    torch.testing.assert_close(losses["forward"], loss.forward)
+    torch.testing.assert_close(losses["backward"], loss.backward)
+    assert batch.characters == 2 * (5 + 7)  # both directions say the text
+    assert batch.spelling == 0
+
+
+def test_an_unknown_word_costs_its_characters(words: WordTokenizer) -> None:
+    batch = collate(tiny_elmo(words), [window_of(words, ["房间", "很", "净好", "净楼"])])
+    ids = batch.inputs["word_ids"][0]
+    assert (ids == UNKNOWN).sum() == 2
+    a_character = np.log2(words.n_characters)
+    # two words of two characters and an end each, one of which has to be spelled; said by both directions
+    assert batch.spelling == pytest.approx(2 * (2 * 3 * a_character + BITS_TO_SPELL))
+
+
+def test_an_example_is_as_long_as_a_text_can_be(tokens: TokenTable, words: WordTokenizer) -> None:
+    for objective in (tiny(tokens), tiny_gpt(tokens), tiny_elmo(words)):
+        batch = collate(objective, [objective.example(32 - objective.framing)] * 3)
+        assert batch.places == 3 * 32
+        assert all(
+            np.isfinite(loss.item())
+            for loss in objective.losses(to_tensors(batch.inputs, torch.device("cpu"))).values()
+        )
