@@ -2,23 +2,26 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from app.cli import main
+
 REVIEW = "房间很干净早餐也好"
 COLUMNS = ("--text", "text", "--label", "label")
-# `wenlei` that may use no more address space, and write no larger file, than its first two arguments say in MiB.
+# `wenlei` that may use no more address space than its first argument says in MiB.
 CONFINED = """
 import resource, sys
 from app.cli import main
-for limit, size in ((resource.RLIMIT_AS, sys.argv[1]), (resource.RLIMIT_FSIZE, sys.argv[2])):
-    if float(size):
-        resource.setrlimit(limit, (int(float(size) * (1 << 20)),) * 2)
-main(sys.argv[3:])
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]) << 20,) * 2)
+main(sys.argv[2:])
 """
 MEMORY = 1600  # MiB of address space; most of it is reserved by libraries and never used
 
@@ -26,38 +29,61 @@ MEMORY = 1600  # MiB of address space; most of it is reserved by libraries and n
 class Confined:
     """A home on SQLite, with a command line that runs out of memory or disk."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
         self.folder = folder
-        self._environment = {**os.environ, "WENLEI_HOME": str(folder / "home")}
-        self._environment.pop("WENLEI_DATABASE_URL", None)
+        self._capture = capture
 
-    def run(self, *arguments: str, memory: float = 0, disk: float = 0) -> "subprocess.CompletedProcess[str]":
-        limits = (str(memory), str(disk))
-        return subprocess.run(
-            [sys.executable, "-c", CONFINED, *limits, "library", *arguments, "--json"],
-            cwd=self.folder,
-            env=self._environment,
+    def refusal_for_memory(self, *arguments: str) -> str:
+        """What a process says that has little memory: one of its own, for that can't be given back."""
+        ended = subprocess.run(
+            [sys.executable, "-c", CONFINED, str(MEMORY), "library", *arguments, "--json"],
             capture_output=True,
             text=True,
             timeout=60,
         )
+        return _refusal(ended.returncode, ended.stdout, ended.stderr)
 
-    def refusal(self, *arguments: str, memory: float = 0, disk: float = 0) -> str:
-        ended = self.run(*arguments, memory=memory, disk=disk)
-        assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
-        assert "Traceback" not in ended.stderr
-        return ended.stderr.strip().splitlines()[-1]
+    def refusal(self, *arguments: str, disk: float | None = None) -> str:
+        """What is said in refusal; `disk`: MiB that a file may have."""
+        with _files_no_larger_than(disk):
+            return _refusal(*self._run(*arguments))
 
     def answer(self, *arguments: str) -> dict[str, object]:
-        ended = self.run(*arguments)
-        assert ended.returncode == 0, ended.stderr
-        answer: dict[str, object] = json.loads(ended.stdout)
+        code, out, err = self._run(*arguments)
+        assert code == 0, err
+        answer: dict[str, object] = json.loads(out)
         return answer
+
+    def _run(self, *arguments: str) -> tuple[object, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["library", *arguments, "--json"])
+        return ended.value.code, *self._capture.readouterr()
+
+
+def _refusal(code: object, out: str, err: str) -> str:
+    assert (code, out) == (2, ""), err
+    assert "Traceback" not in err
+    return err.strip().splitlines()[-1]
+
+
+@contextmanager
+def _files_no_larger_than(mib: float | None) -> Iterator[None]:
+    """As on a disk that is full, a file of more can't be written in the block."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if mib is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(mib * (1 << 20)), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture
-def confined(tmp_path: Path) -> Confined:
-    return Confined(tmp_path)
+def confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Confined:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WENLEI_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("WENLEI_DATABASE_URL", raising=False)
+    return Confined(tmp_path, capsys)
 
 
 def _huge(path: Path, before: str, unit: str, after: str, *, mib: int = 100) -> None:
@@ -89,7 +115,7 @@ def test_a_huge_file_without_shape_is_refused_in_flat_memory(
     confined: Confined, name: str, content: tuple[str, str, str], message: str
 ) -> None:
     _huge(confined.folder / name, *content)
-    assert message in confined.refusal("import", name, *COLUMNS, memory=MEMORY)
+    assert message in confined.refusal_for_memory("import", name, *COLUMNS)
     assert not (confined.folder / "home" / "rejects").exists()
 
 
@@ -98,7 +124,7 @@ def test_a_huge_file_that_is_no_text_is_refused_in_flat_memory(confined: Confine
         block = os.urandom(1 << 20)
         for _ in range(100):
             file.write(block)
-    assert "a.csv is not text in any encoding" in confined.refusal("import", "a.csv", *COLUMNS, memory=MEMORY)
+    assert "a.csv is not text in any encoding" in confined.refusal_for_memory("import", "a.csv", *COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +154,7 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(
     ):
         for name in {*parts.namelist(), part}:
             bomb.writestr(name, f'<{root} xmlns="{names}">{content}</{root}>' if name == part else parts.read(name))
-    assert message in confined.refusal("import", "bomb.xlsx", *COLUMNS, memory=MEMORY)
+    assert message in confined.refusal_for_memory("import", "bomb.xlsx", *COLUMNS)
 
 
 def test_a_disk_that_is_full_in_mid_import_changes_nothing(confined: Confined) -> None:
