@@ -1,38 +1,58 @@
-"""The commands as a shell calls them."""
+"""The commands of training: what they answer, and how they refuse."""
 
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.cli import main
 from model.snapshot import Snapshot
 
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    script = "from app.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+Answer = Callable[..., dict[str, Any]]
 
 
-def test_train_evaluate_export_and_classify(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
-    trained = run(
+@pytest.fixture
+def answer(capsys: pytest.CaptureFixture[str]) -> Answer:
+    """The JSON object that a command answers with."""
+
+    def run(*arguments: object) -> dict[str, Any]:
+        with pytest.raises(SystemExit) as ended:
+            main([*map(str, arguments), "--json"])
+        out, err = capsys.readouterr()
+        assert ended.value.code == 0, err
+        answer = json.loads(out)
+        assert isinstance(answer, dict)
+        return answer
+
+    return run
+
+
+def test_train_evaluate_export_and_classify(
+    answer: Answer, snapshot: Snapshot, tiny_bert: Path, tmp_path: Path
+) -> None:
+    trained = answer(
         "train", "--snapshot", snapshot.path, "--arch", "bert", "--init", tiny_bert, "--max-length", 32, "--epochs", 1,
-        "--learning-rate", 2e-3, "--batch-size", 16, "--precision", "fp32", "--out", tmp_path / "run", "--json",
+        "--learning-rate", 2e-3, "--batch-size", 16, "--precision", "fp32", "--out", tmp_path / "run",
     )  # fmt: skip
-    assert trained.returncode == 0, trained.stderr
-    answer = json.loads(trained.stdout)
-    assert answer["run"] == str(tmp_path / "run")
-    evaluated = run("evaluate", tmp_path / "run", "--snapshot", snapshot.path, "--split", "dev", "--json")
-    assert json.loads(evaluated.stdout)["accuracy"] == answer["metrics"]["dev"]["accuracy"]
-    exported = run("export", tmp_path / "run", "--out", tmp_path / "bundle", "--precision", "fp32,int8", "--json")
-    assert exported.returncode == 0, exported.stderr
-    assert set(json.loads(exported.stdout)["parity"]) == {"fp32", "int8"}
-    classified = run("classify", "--bundle", tmp_path / "bundle", "上次房间干净。", "--json")
-    assert json.loads(classified.stdout)["results"][0]["label"] in ("好评", "差评")
+    assert trained["run"] == str(tmp_path / "run")
+    evaluated = answer("evaluate", tmp_path / "run", "--snapshot", snapshot.path, "--split", "dev")
+    assert evaluated["accuracy"] == trained["metrics"]["dev"]["accuracy"]
+    exported = answer("export", tmp_path / "run", "--out", tmp_path / "bundle", "--precision", "fp32,int8")
+    assert set(exported["parity"]) == {"fp32", "int8"}
+    classified = answer("classify", "--bundle", tmp_path / "bundle", "上次房间干净。")
+    assert classified["results"][0]["label"] in ("好评", "差评")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(("train", "--help"), 0), (("train", "--snapshot", "nowhere"), 2)])
+def test_a_shell_gets_the_exit_code(arguments: tuple[str, ...], code: int) -> None:
+    script = "from app.cli import main; main()"
+    ended = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+    assert ended.returncode == code
+    assert ("--snapshot" in ended.stdout, "nowhere is not a snapshot" in ended.stderr) == (code == 0, code == 2)
 
 
 def test_train_by_folds_says_what_it_left(
