@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from model.architectures import elmo_files
+from model.architectures.foreign_weights import read_config
 from model.errors import BadInput
 from model.files import read_json
 from training.data import LENGTH_MULTIPLE, Dataset
@@ -87,7 +88,7 @@ def check_embeddings(vocabulary_size: int, start: Start) -> None:
     Raises:
         BadInput: it has more tokens than the network has embeddings.
     """
-    rows = read_json(start.folder / "config.json")["vocab_size"]
+    rows = read_config(start.folder).vocab_size
     if vocabulary_size > rows:
         raise BadInput(
             f"the tokenizer of {start.name} has {vocabulary_size:,} tokens, its encoder {rows:,} embeddings; "
