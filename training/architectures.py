@@ -12,11 +12,14 @@ import onnx
 from torch import nn
 
 from model.architectures.bert import BertClassifier, Pooling
+from model.architectures.elmo import ElmoClassifier, ElmoPooling
+from model.architectures.gpt import GptClassifier
 from model.architectures.linear import LinearClassifier
 from model.run import Run
 from model.tokenization import load_tokenizer
 from model.types import Text
-from training import onnx_bert, onnx_linear
+from training import onnx_bert, onnx_elmo, onnx_gpt, onnx_linear
+from training.onnx_builder import Precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,20 @@ def build_graph(classifier: nn.Module, precision: str, run: Run) -> onnx.ModelPr
     return ARCHITECTURES[run.arch].graph(classifier, precision, run)
 
 
+def _gpt_graph(classifier: GptClassifier, precision: str, run: Run) -> onnx.ModelProto:
+    return onnx_gpt.build(classifier, precision=Precision(precision), similarity=run.config["similarity"])
+
+
+def _elmo(folder: Path, config: Mapping[str, Any]) -> ElmoClassifier:
+    return ElmoClassifier.load(folder, pooling=ElmoPooling(config["pooling"]))
+
+
 def _bert(folder: Path, config: Mapping[str, Any]) -> BertClassifier:
     return BertClassifier.load(folder, pooling=Pooling(config["pooling"]))
 
 
 def _bert_graph(classifier: BertClassifier, precision: str, run: Run) -> onnx.ModelProto:
-    return onnx_bert.build(classifier, precision=onnx_bert.Precision(precision), with_types=_tells_pairs_apart(run))
+    return onnx_bert.build(classifier, precision=Precision(precision), with_types=_tells_pairs_apart(run))
 
 
 def _tells_pairs_apart(run: Run) -> bool:
@@ -59,4 +70,8 @@ ARCHITECTURES = {
     ),
     "bert": Architecture(load=_bert, graph=_bert_graph, precisions=("fp32", "int8")),
     "nezha": Architecture(load=_bert, graph=_bert_graph, precisions=("fp32", "int8")),
+    "gpt": Architecture(
+        load=lambda folder, _: GptClassifier.load(folder), graph=_gpt_graph, precisions=("fp32", "int8")
+    ),
+    "elmo": Architecture(load=_elmo, graph=lambda network, *_: onnx_elmo.build(network)),
 }

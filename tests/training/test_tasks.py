@@ -4,7 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from starts import tiny_start
 
+from app.main import create_app
+from app.settings import Settings
 from model.metrics import predicted_matrix
 from model.run import Run
 from model.runtime.base import classify
@@ -12,6 +15,7 @@ from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot
 from model.tokenization import load_tokenizer
 from model.types import Activation, Split, Text
+from tests.app.api.servers import serving
 from training.architectures import load_classifier
 from training.baselines import LinearOptions, train_linear
 from training.data import load
@@ -19,22 +23,46 @@ from training.device import NumberFormat
 from training.evaluate import decoder_of, evaluate_path
 from training.export import export_run
 from training.finetune import FinetuneOptions, finetune
+from training.kinds import BertKind, ElmoKind, GptKind, Kind
 from training.loop import Options, predict
 
+KINDS: dict[str, Kind] = {
+    "bert": BertKind(),
+    "nezha": BertKind(arch="nezha"),
+    "gpt": GptKind(),
+    "elmo": ElmoKind(),
+}
 
-def train(arch: str, snapshot: Snapshot, start: Path, folder: Path, number_format: NumberFormat) -> Run:
+
+@pytest.fixture(scope="module")
+def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A tiny start of every architecture."""
+    return {arch: tiny_start(tmp_path_factory.mktemp(arch), arch=arch) for arch in KINDS}
+
+
+def train(
+    arch: str,
+    snapshot: Snapshot,
+    starts: dict[str, Path],
+    folder: Path,
+    *,
+    epochs: int = 1,
+    number_format: NumberFormat = NumberFormat.FP32,
+) -> Run:
     if arch == "linear":
         return train_linear(snapshot, options=LinearOptions(), seed=0, out=folder / "run")
     loop = Options(
-        epochs=4, batch_size=16, learning_rate=3e-3, head_learning_rate=3e-3, patience=9, precision=number_format
+        epochs=epochs, batch_size=16, learning_rate=3e-3, head_learning_rate=3e-3, patience=20, precision=number_format
     )
-    options = FinetuneOptions(init=str(start), max_length=40, loop=loop)
-    return finetune(snapshot, options=options, seed=1, out=folder / "run", cache=folder)
+    options = FinetuneOptions(init=str(starts[arch]), max_length=40, loop=loop)
+    return finetune(snapshot, kind=KINDS[arch], options=options, seed=1, out=folder / "run", cache=folder)
 
 
-@pytest.mark.parametrize("arch", ["linear", "bert"])
-def test_the_bundle_answers_as_the_run(arch: str, any_snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
-    run = train(arch, any_snapshot, tiny_bert, tmp_path, NumberFormat.FP32)
+@pytest.mark.parametrize("arch", ["linear", *KINDS])
+def test_the_bundle_answers_as_the_run(
+    arch: str, any_snapshot: Snapshot, starts: dict[str, Path], tmp_path: Path
+) -> None:
+    run = train(arch, any_snapshot, starts, tmp_path)
     bundle = export_run(run, out=tmp_path / "bundle")
     assert bundle.manifest.taxonomy == any_snapshot.taxonomy
 
@@ -60,14 +88,24 @@ def test_the_bundle_answers_as_the_run(arch: str, any_snapshot: Snapshot, tiny_b
     assert ("per_level" in figures) == (any_snapshot.taxonomy.level_sep is not None)
 
 
-def test_linear_learns_every_task(any_snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
-    run = train("linear", any_snapshot, tiny_bert, tmp_path, NumberFormat.FP32)
+def test_linear_learns_every_task(any_snapshot: Snapshot, starts: dict[str, Path], tmp_path: Path) -> None:
+    run = train("linear", any_snapshot, starts, tmp_path)
     chance = {2: 0.55, 7: 0.3, 10: 0.15}[len(any_snapshot.taxonomy)]
     assert run.metrics["test"]["micro_f1"] > chance
 
 
-def test_training_in_bf16_learns_too(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:
-    run = train("bert", snapshot, tiny_bert, tmp_path, NumberFormat.BF16)
+@pytest.mark.parametrize("arch", KINDS)
+def test_every_architecture_learns_in_bf16_and_is_served(
+    arch: str, snapshot: Snapshot, starts: dict[str, Path], tmp_path: Path
+) -> None:
+    run = train(arch, snapshot, starts, tmp_path, epochs=8, number_format=NumberFormat.BF16)
     assert run.metrics["test"]["accuracy"] > 0.9
     assert run.cost["precision"] == "bf16"
     assert {weight.dtype.itemsize for weight in load_classifier(run).state_dict().values()} == {4}
+    bundle = export_run(run, out=tmp_path / "bundle", precisions=["fp32"])
+    samples = list(snapshot.samples(Split.TEST))
+    with serving(create_app(Settings(bundles=(bundle.path,)))) as server:
+        answer = server.client.post("/v1/classify", json={"texts": [sample.text for sample in samples]})
+    labels = [result["label"] for result in answer.json()["results"]]
+    right = [label == sample.labels[0] for label, sample in zip(labels, samples, strict=True)]
+    assert np.mean(right) == run.metrics["test"]["accuracy"]
