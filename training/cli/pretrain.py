@@ -139,6 +139,7 @@ def pretrain(
     from training.pretrain.options import Decay, Optimizer, Options
     from training.pretrain.pretrain import Plan
     from training.pretrain.pretrain import pretrain as run_plan
+    from training.pretrained import resolve
 
     chosen_arch = choice(Arch, arch, "--arch")
     _refuse_meaningless(
@@ -152,7 +153,7 @@ def pretrain(
         continued=init is not None,
         config=config,
     )
-    start = _start(init, home / "pretrained") if init is not None else None
+    start = resolve(init, cache=home / "pretrained") if init is not None else None
     size = None if start else read_size(chosen_arch, config or "small")
     if size:
         length = max_length or size.max_length
@@ -210,21 +211,6 @@ def _refuse_meaningless(arch: "Arch", given: dict[str, Any], *, continued: bool,
         taken := [name for name, value in {"--config": config, "--vocab": given["--vocab"]}.items() if value]
     ):
         raise BadInput(f"{taken[0]} has no meaning with --init, whose size and vocabulary are kept; leave it out")
-
-
-def _start(init: str, cache: Path) -> "Start":
-    """The start that `--init` stands for; a pretraining's is in its `model` folder.
-
-    Raises:
-        BadInput: there is none.
-        BadRun: it is a pretraining that is not done.
-    """
-    from training.pretrain.run import FILE, open_pretraining
-    from training.pretrained import resolve
-
-    if (Path(init) / FILE).exists():
-        return resolve(str(open_pretraining(Path(init)).model_path), cache=cache)
-    return resolve(init, cache=cache)
 
 
 def _length(arch: "Arch", asked: int | None, start: "Start", init: str | None) -> int:

@@ -121,7 +121,7 @@ def test_the_same_command_goes_on_and_another_is_refused(
     _, told = run(*command("bert", corpus, out, "--config", config, "--steps", 9), code=2, capsys=capsys)
     assert "another config: steps 8 there, steps 9 now" in told
     _, told = run(*command("bert", corpus, tmp_path / "other", "--init", out, "--steps", 1), code=2, capsys=capsys)
-    assert "was broken off" in told
+    assert "the pretraining is not done (running)" in told
     run(*asked, "--resume", capsys=capsys)
     undisturbed, _ = run(
         *command("bert", corpus, tmp_path / "undisturbed", "--config", config, "--steps", 8), capsys=capsys
