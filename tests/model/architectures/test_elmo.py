@@ -136,6 +136,19 @@ def test_the_loss_is_that_of_each_word_from_one_side() -> None:
     assert loss.backward.item() == pytest.approx(backward, rel=1e-5)
 
 
+def test_mixed_precision_gives_the_same_loss_but_for_rounding() -> None:
+    model = tiny_elmo(n_layers=1, n_highways=1, filters=((2, 8),))
+    inputs = tensors(random_words((4,), unknown=0.0))
+    exact = model.loss(**inputs).total
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = model.loss(**inputs).total
+    assert rounded.dtype is torch.float32
+    assert rounded.item() != exact.item()
+    torch.testing.assert_close(rounded, exact, atol=0, rtol=0.01)
+    rounded.backward()
+    assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in model.parameters())
+
+
 def test_the_table_of_word_vectors_is_what_the_cnn_says_and_training_drops_it() -> None:
     model = tiny_elmo()
     encoder = model.encoder
