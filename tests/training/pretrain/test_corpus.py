@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.errors import BadInput
@@ -233,6 +233,7 @@ def test_sentences_end_where_chinese_ends_them_and_keep_closing_quotes(paragraph
     assert sentences(paragraph) == expected
 
 
+@settings(deadline=None)
 @given(st.text('字a 。！”".?;1A', max_size=60))
 def test_no_character_is_lost_between_sentences(paragraph: str) -> None:
     found = sentences(paragraph)
@@ -240,6 +241,7 @@ def test_no_character_is_lost_between_sentences(paragraph: str) -> None:
     assert all(sentence == sentence.strip() != "" for sentence in found)
 
 
+@settings(deadline=None)
 @given(st.text("字a 。！”", min_size=1, max_size=60))
 def test_the_last_end_leaves_something_that_may_belong_to_the_next_piece(text: str) -> None:
     end = last_end(text)

@@ -299,7 +299,7 @@ def test_documents_and_sentences_of_which_no_token_is_left_fall_away(tmp_path: P
 
 
 def test_a_large_vocabulary_gets_wider_ids(tmp_path: Path) -> None:
-    many = "".join(chr(0x20000 + number) for number in range(66_000))
+    many = "".join(chr(0x20000 + number) for number in range(65_600))
     (tmp_path / "tokenizer").mkdir()
     character_tokenizer(many).save(str(tmp_path / "tokenizer" / "tokenizer.json"))
     corpus, found = opened(tmp_path, [[many[-5:]], [many[:5]], [many[100:120]], [many[-9:]]])
