@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 PADDING = 0
+SHORT = 6  # characters of a word, its two ends included, that is convolved with the short ones
 
 
 class CharacterCnn(nn.Module):
@@ -29,33 +30,39 @@ class CharacterCnn(nn.Module):
         output_size: int,
     ) -> None:
         super().__init__()
-        n_filters = sum(number for _, number in filters)
+        self.n_filters = sum(number for _, number in filters)
         self.widest = max(width for width, _ in filters)
         self.embedding = nn.Embedding(n_characters, character_size, padding_idx=PADDING)
         self.convolutions = nn.ModuleList(nn.Conv1d(character_size, number, width) for width, number in filters)
-        self.highways = nn.ModuleList(Highway(n_filters) for _ in range(n_highways))
-        self.projection = nn.Linear(n_filters, output_size)
+        self.highways = nn.ModuleList(Highway(self.n_filters) for _ in range(n_highways))
+        self.projection = nn.Linear(self.n_filters, output_size)
 
     def forward(self, characters: Tensor) -> Tensor:
         """The vectors of words: (n_words, word_length) → (n_words, output_size) float32."""
-        if not len(characters):
-            return self.projection.weight.new_zeros(0, self.projection.out_features)
-        longest = int(characters.count_nonzero(1).max())
-        characters = characters[:, : max(longest, self.widest)]
-        embedded = self.embedding(characters).transpose(1, 2)
-        pooled = torch.cat([self._pool(convolve, embedded, characters) for convolve in self.convolutions], 1)
+        # Few words are long: they are convolved apart, or their length would be paid for by all.
+        is_short = characters.count_nonzero(1) <= max(self.widest, SHORT)
+        pooled = characters.new_empty(len(characters), self.n_filters, dtype=self.projection.weight.dtype)
+        for some in (is_short, ~is_short):
+            if some.any():
+                pooled = pooled.index_put((some,), self._pool(characters[some]))
         for highway in self.highways:
             pooled = highway(pooled)
         vectors: Tensor = self.projection(pooled).float()
         return vectors
 
-    def _pool(self, convolve: nn.Module, embedded: Tensor, characters: Tensor) -> Tensor:
-        """The largest answer of every filter in a word: (n_words, n_filters of this width)."""
-        answers: Tensor = functional.relu(convolve(embedded))
-        beyond = characters[:, characters.shape[1] - answers.shape[2] :] == PADDING
-        # A filter that is wider than the word sees it once, with padding behind.
-        beyond[:, 0] = False
-        return answers.masked_fill(beyond.unsqueeze(1), 0).amax(2)
+    def _pool(self, characters: Tensor) -> Tensor:
+        """The largest answer of every filter in every word: (n_words, n_filters)."""
+        longest = int(characters.count_nonzero(1).max())
+        characters = characters[:, : max(longest, self.widest)]
+        embedded = self.embedding(characters).transpose(1, 2)
+        largest = []
+        for convolve in self.convolutions:
+            answers = functional.relu(convolve(embedded).float())
+            beyond = characters[:, characters.shape[1] - answers.shape[2] :] == PADDING
+            # A filter that is wider than the word sees it once, with padding behind.
+            beyond[:, 0] = False
+            largest.append(answers.masked_fill(beyond.unsqueeze(1), 0).amax(2))
+        return torch.cat(largest, 1)
 
 
 class Highway(nn.Module):

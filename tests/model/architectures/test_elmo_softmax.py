@@ -147,6 +147,16 @@ def test_padding_behind_a_word_changes_nothing() -> None:
     torch.testing.assert_close(together[:1], network(torch.nn.functional.pad(words[:1], (0, 4))))
 
 
+def test_short_and_long_words_of_a_batch_are_read_as_each_alone() -> None:
+    network = cnn()
+    words = torch.zeros(7, 12, dtype=torch.long)
+    for row, length in enumerate((3, 12, 7, 6, 1, 9, 0)):
+        words[row, :length] = torch.arange(2, 2 + length)
+    alone = torch.cat([network(word[None, : max(int(word.count_nonzero()), 3)]) for word in words])
+    torch.testing.assert_close(network(words), alone)
+    torch.testing.assert_close(network(words[1:3]), alone[1:3])  # no short one among them
+
+
 def test_the_cnn_is_a_maximum_over_places_then_highways_then_a_projection() -> None:
     network = cnn()
     word = torch.tensor([2, 9, 10, 11, 3])
