@@ -297,10 +297,8 @@ def _check_names(folder: Path, model_type: str, *, missing: list[str], surplus: 
             f"{folder}: config.json is that of a {model_type}, the weights are those of {kind} "
             f"({preview(surplus, 3) or 'none'}); take both from one place"
         )
-    differences = [
-        f"{what} {preview(names, 3)}" for what, names in (("lacks", missing), ("has besides", surplus)) if names
-    ]
-    raise BadInput(
-        f"{folder}: as a {model_type} it {' and '.join(differences)}; it is not a whole {model_type}, save it again "
-        "or correct config.json"
-    )
+    if surplus:
+        besides = f"has {preview(surplus, 3)}, which is no part of a {model_type}"
+        problem = f"lacks {preview(missing, 3)} and {besides}" if missing else besides
+        raise BadInput(f"{folder} {problem}; correct config.json, or save the {model_type} alone")
+    raise BadInput(f"{folder} lacks {preview(missing, 3)}; it is not a whole {model_type}, save it again")

@@ -77,11 +77,14 @@ def test_int8_stays_near(model_type: str, pooling: str, starts: Path, tmp_path: 
     assert error < 0.3 * (expected - expected.mean(0)).std()  # weights at random; what was trained bears more
 
 
-def test_a_nezha_reads_texts_longer_than_its_config_names(starts: Path, tmp_path: Path) -> None:
-    classifier = classifier_from(starts / "nezha", Pooling.MEAN)
+@pytest.mark.parametrize("pooling", [Pooling.MEAN, Pooling.CLS])
+def test_a_nezha_reads_one_token_and_texts_longer_than_its_config_names(
+    pooling: Pooling, starts: Path, tmp_path: Path
+) -> None:
+    classifier = classifier_from(starts / "nezha", pooling)
     graph = onnx_bert.build(classifier, precision=Precision.FP32, with_types=False)
-    inputs = random_inputs(2, 150, n_tokens=N_TOKENS)
-    assert_graph_answers(graph, classifier, [inputs], folder=tmp_path, atol=5e-6)
+    inputs = [random_inputs(2, length, n_tokens=N_TOKENS) for length in (1, 3, 150)]
+    assert_graph_answers(graph, classifier, inputs, folder=tmp_path, atol=5e-6)
 
 
 def test_quantised_weights_are_off_by_half_a_step_at_most() -> None:
