@@ -44,8 +44,10 @@ class ProjectedLstm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(batch, length, size) → the same, float32."""
         if x.is_cuda:
-            states: Tensor = self.lstm(x)[0]
-            return states.float()
+            # Under autocast cuDNN would compute in float16, also where bf16 was asked for and no loss is scaled.
+            with torch.autocast("cuda", enabled=False):
+                states: Tensor = self.lstm(x.float())[0]
+            return states
         # On a CPU PyTorch has no kernel for projections. Its fallback takes as long as these lines in float32, warns,
         # and under autocast takes thirty times as long: it would cast the weights at every word.
         weight, recurrent, bias, second_bias, projection = self.lstm.all_weights[0]
