@@ -284,9 +284,9 @@ def profile(examples: int) -> limits:
 
 def test_the_event_log_keeps_its_laws(workshop: Workshop) -> None:
     numbers = count()
-    run_state_machine_as_test(lambda: EventLog(workshop, numbers), settings=profile(8))
+    run_state_machine_as_test(lambda: EventLog(workshop, numbers), settings=profile(5))
 
 
 def test_rollbacks_lead_to_the_snapshots_that_were_frozen_and_back(workshop: Workshop) -> None:
     numbers = count()
-    run_state_machine_as_test(lambda: Rollbacks(workshop, numbers), settings=profile(6))
+    run_state_machine_as_test(lambda: Rollbacks(workshop, numbers), settings=profile(4))
