@@ -86,6 +86,13 @@ class ElmoEncoder(nn.Module):
 
     def __init__(self, config: ElmoConfig, characters: Tensor) -> None:
         super().__init__()
+        found = (*characters.shape, int(characters.max()) + 1)
+        wanted = (config.vocabulary_size, config.word_length, config.n_characters)
+        if found[:-1] != wanted[:-1] or found[-1] > wanted[-1]:
+            raise BadInput(
+                "the words that the model knows are {} of {} characters out of {}, those of its configuration {} of {} "
+                "out of {}; make both of one tokenizer".format(*found, *wanted)
+            )
         self.config = config
         self.character_cnn = character_cnn(config)
         sizes = {"size": config.projection_size, "cell_size": config.cell_size}
@@ -167,10 +174,6 @@ class ElmoLanguageModel(nn.Module):
 
     def __init__(self, config: ElmoConfig, characters: Tensor) -> None:
         super().__init__()
-        if (found := tuple(characters.shape)) != (wanted := (config.vocabulary_size, config.word_length)):
-            raise BadInput(
-                f"the words' characters are {found}, the configuration says {wanted}; make both of one tokenizer"
-            )
         self.config = config
         self.encoder = ElmoEncoder(config, characters)
         self.dropout = nn.Dropout(config.dropout)
@@ -281,7 +284,7 @@ class ElmoClassifier(nn.Module):
         """
         head = read_weights(folder, "head.safetensors")
         encoder = _load_encoder(folder)
-        classifier = cls(encoder, n_labels=len(head.get("head.bias", ())), pooling=pooling).eval()
+        classifier = cls(encoder, n_labels=len(head.get("head.bias", "?")), pooling=pooling).eval()
         fill(classifier, {**encoder.state_dict(prefix="encoder."), **head}, folder)
         encoder.precompute()
         return classifier

@@ -368,6 +368,22 @@ def test_a_configuration_that_makes_no_elmo_is_refused(change: dict[str, object]
         tiny_config(**change)
 
 
-def test_words_of_another_tokenizer_are_refused() -> None:
-    with pytest.raises(BadInput, match=r"characters are \(3, 6\)"):
-        ElmoLanguageModel(tiny_config(), torch.ones(3, 6, dtype=torch.long))
+@pytest.mark.parametrize("change", ["fewer words", "longer words", "other characters"])
+def test_words_of_another_tokenizer_are_refused(change: str) -> None:
+    characters = torch.from_numpy(tiny_tokenizer().characters_of_words)
+    if change == "fewer words":
+        characters = characters[:-1]
+    elif change == "longer words":
+        characters = torch.nn.functional.pad(characters, (0, 1))
+    else:
+        characters[-1, 1] = tiny_tokenizer().n_characters
+    with pytest.raises(BadInput, match="make both of one tokenizer"):
+        ElmoLanguageModel(tiny_config(), characters)
+
+
+def test_a_trained_classifier_without_its_head_is_refused(start: Path, tmp_path: Path) -> None:
+    classifier = ElmoClassifier.start(start, n_labels=2)
+    classifier.save(tmp_path)
+    save_file({"mix.gamma": classifier.mix.gamma}, tmp_path / "head.safetensors")
+    with pytest.raises(BadInput, match=r"lacks the weights head\.bias, head\.weight, mix\.weights"):
+        ElmoClassifier.load(tmp_path, pooling=ElmoPooling.MEAN)
