@@ -14,11 +14,9 @@ from onnx import TensorProto
 from model.architectures.bert import BertClassifier, Pooling
 from model.architectures.nezha import NezhaConfig
 from training.onnx_bilstm import bilstm
-from training.onnx_builder import ACTIVATIONS, GraphBuilder, Precision
+from training.onnx_builder import GraphBuilder, Precision
 from training.onnx_file import CONTRIB
 from training.onnx_nezha import RelativeAttention
-
-__all__ = ["ACTIVATIONS", "Precision", "build"]
 
 
 def build(classifier: BertClassifier, *, precision: Precision, with_types: bool) -> onnx.ModelProto:

@@ -11,7 +11,7 @@ from parity import SHAPES, Inputs, assert_graph_answers, random_inputs, spread_w
 from model.architectures.bert import BertClassifier, Pooling
 from model.architectures.foreign_weights import load_encoder
 from training import onnx_bert, onnx_builder, onnx_file
-from training.onnx_bert import Precision
+from training.onnx_builder import Precision
 
 
 @pytest.fixture(scope="module")
