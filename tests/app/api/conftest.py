@@ -5,8 +5,10 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
+from argon2 import PasswordHasher
 
 from app.main import create_app
+from app.people import keys
 from app.people.accounts import create_key, create_user
 from app.people.keyring import Keyring
 from app.settings import Settings
@@ -14,6 +16,12 @@ from app.store.database import open_database
 from app.store.people import Scope
 from tests.app.api.servers import EachThreadItsOwn, serving
 from tests.app.library.workshop import Workshop
+
+
+@pytest.fixture(autouse=True)
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes of keys that cost nothing: every test makes keys, and none of them is worth guessing."""
+    monkeypatch.setattr(keys, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
 
 
 @pytest.fixture
