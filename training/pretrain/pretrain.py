@@ -166,7 +166,7 @@ def _make_tokenizer(plan: Plan, corpus: Corpus, found: Any, folder: Path) -> dic
     else:
         made = train_wordpiece(corpus, found, size=plan.size.vocabulary, folder=folder)
     if plan.arch is Arch.GPT:
-        gpt_frame.load(folder, max_length=plan.options.max_length).save(folder)
+        gpt_frame.load_for_pretraining(folder, max_length=plan.options.max_length).save(folder)
     return made
 
 
