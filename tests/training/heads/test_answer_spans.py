@@ -9,11 +9,8 @@ from bundles import character_tokenizer
 from torch import Tensor, nn
 
 from training.device import NumberFormat
-from training.heads.spans import (
-    CLS,
+from training.heads.span_answers import (
     Answer,
-    AnsweredSet,
-    AnswerSpans,
     Candidate,
     Question,
     best_span,
@@ -21,6 +18,7 @@ from training.heads.spans import (
     fit_threshold,
     span_figures,
 )
+from training.heads.spans import CLS, AnsweredSet, AnswerSpans
 
 
 def question(context: str, answer: Answer | None, asked: str = "好？") -> Question:
@@ -43,7 +41,7 @@ def adversarial(kind: str, n_tokens: int, rng: np.random.Generator) -> np.ndarra
         scores[:] = -3e38
     elif kind == "infinite":
         scores[rng.random(scores.shape) < 0.3] = np.inf
-    elif kind == "mostly closed":
+    if kind == "infinite" or kind == "mostly closed":
         scores[:, rng.random(n_tokens) < 0.8] = -np.inf
     return scores
 
