@@ -10,7 +10,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from model.architectures.elmo import UNKNOWN_WORD, ElmoClassifier, ElmoPooling
+from model.architectures.elmo import NORM_EPSILON, UNKNOWN_WORD, ElmoClassifier, ElmoPooling
 from training.onnx_builder import GraphBuilder
 from training.onnx_file import make_model
 
@@ -35,8 +35,9 @@ class _ElmoGraph(GraphBuilder):
         token = self.node("Transpose", self.token_vectors(), perm=[1, 0, 2])
         lengths = self.node("ReduceSum", "attention_mask", self.ints(1), keepdims=0)
         self.lengths = self.node("Cast", lengths, to=TensorProto.INT32)
-        sides = [self.mix(token, self.layers(token, side)) for side in ("forward", "backward")]
-        mixed = self.node("Transpose", self.node("Concat", *sides, axis=-1), perm=[1, 0, 2])
+        sides = [[token, *self.layers(token, side)] for side in ("forward", "backward")]
+        layers = [self.node("Concat", *pair, axis=-1) for pair in zip(*sides, strict=True)]
+        mixed = self.node("Transpose", self.mix(layers), perm=[1, 0, 2])
         self.head(self.pool(mixed))
         return make_model(
             self.nodes,
@@ -106,12 +107,19 @@ class _ElmoGraph(GraphBuilder):
         outputs = self.node("Squeeze", outputs, self.ints(1))  # (length, batch, cell_size)
         return self.node("MatMul", outputs, self.constant(f"{name}.projection", projection.T))
 
-    def mix(self, token: str, states: list[str]) -> str:
-        """One side's share of the scalar mix: (length, batch, projection_size)."""
+    def mix(self, layers: list[str]) -> str:
+        """The scalar mix, its shares the scales of the layers' norms: each (length, batch, width) → the same."""
         shares = np.exp(self.weights["mix.weights"] - self.weights["mix.weights"].max())
         shares = self.weights["mix.gamma"] * shares / shares.sum()
-        layers = zip((token, *states), shares, strict=True)
-        return self.node("Sum", *(self.node("Mul", layer, self.number(float(share))) for layer, share in layers))
+        width = 2 * self.config.projection_size
+        scales = [self.constant(f"mix.{j}", np.full(width, share, np.float32)) for j, share in enumerate(shares)]
+        return self.node(
+            "Sum",
+            *(
+                self.node("LayerNormalization", layer, scale, epsilon=NORM_EPSILON)
+                for layer, scale in zip(layers, scales, strict=True)
+            ),
+        )
 
     def pool(self, mixed: str) -> str:
         """One vector a text: (batch, length, width) → (batch, width)."""

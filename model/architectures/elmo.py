@@ -26,6 +26,7 @@ from model.errors import BadInput
 
 UNKNOWN_WORD = 1  # of the tokenizer; such a word is known by its characters alone
 SOFTMAX = "softmax."  # names of the weights that only the language model has
+NORM_EPSILON = 1e-5
 WORDS_AT_ONCE = 4096  # through the CNN, when the table is made
 
 
@@ -229,7 +230,11 @@ class ElmoLanguageModel(nn.Module):
 
 
 class ScalarMix(nn.Module):
-    """ELMo_k = γ Σ_j s_j h_kj with s = softmax(weights): what a task takes of every layer (Peters 2018, equation 1)."""
+    """ELMo_k = γ Σ_j s_j h_kj with s = softmax(weights): what a task takes of every layer (Peters 2018, equation 1).
+
+    Every layer's vectors are normalised first, as the paper advises where layers differ in scale: the states of an LSTM
+    are small, and a task would spend its first epochs on making them larger.
+    """
 
     def __init__(self, n_layers: int) -> None:
         super().__init__()
@@ -238,8 +243,10 @@ class ScalarMix(nn.Module):
 
     def forward(self, layers: list[Tensor]) -> Tensor:
         """`n_layers` of (batch, length, width) → (batch, length, width)."""
-        shares = self.weights.softmax(0)
-        return self.gamma * torch.stack([share * layer for share, layer in zip(shares, layers, strict=True)]).sum(0)
+        mixed = torch.zeros_like(layers[0])
+        for share, layer in zip(self.weights.softmax(0), layers, strict=True):
+            mixed = mixed + share * functional.layer_norm(layer, layer.shape[-1:], eps=NORM_EPSILON)
+        return self.gamma * mixed
 
 
 class ElmoPooling(StrEnum):
