@@ -13,7 +13,7 @@ token has something to attend to, the first token's own key and value stay besid
 feed-forward, positions and the other weights' names and shapes are the decoder's: full attention's weights fit, the
 convolutions start as the mean of what they cover. No token ever sees a later one.
 
-`config.json` chooses it: "attention": "memory_compressed", "block_length": 256, "compression": 3.
+`config.json` chooses it: "attention": "memory-compressed", "block_length": 256, "compression": 3.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from transformers import initialization as init
 from model.errors import BadInput
 
 FULL = "full"
-MEMORY_COMPRESSED = "memory_compressed"
+MEMORY_COMPRESSED = "memory-compressed"
 
 
 @dataclass(frozen=True, slots=True)

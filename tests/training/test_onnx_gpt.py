@@ -23,7 +23,7 @@ from training.onnx_builder import Precision
 
 N_TOKENS = 40
 FULL: dict[str, Any] = {"attention": "full"}
-COMPRESSED: dict[str, Any] = {"attention": "memory_compressed", "block_length": 8, "compression": 3}
+COMPRESSED: dict[str, Any] = {"attention": "memory-compressed", "block_length": 8, "compression": 3}
 BODIES = {"openai-gpt": OpenAIGPTConfig, "gpt2": GPT2Config}
 every_body = pytest.mark.parametrize("body", BODIES)
 every_attention = pytest.mark.parametrize("attention", [FULL, COMPRESSED], ids=["full", "compressed"])

@@ -83,7 +83,7 @@ def test_settings_can_be_changed(tmp_path: Path) -> None:
 def test_full_attention_s_weights_start_a_decoder_with_a_compressed_memory(tmp_path: Path) -> None:
     reference = published("openai-gpt")
     save_as_is(reference, tmp_path)
-    decoder = load_encoder(tmp_path, attention="memory_compressed", block_length=8)
+    decoder = load_encoder(tmp_path, attention="memory-compressed", block_length=8)
     for name, value in reference.base_model.state_dict().items():
         assert torch.equal(decoder.state_dict()[name], value), name
     decoder.save_pretrained(tmp_path / "saved")

@@ -22,7 +22,7 @@ N_TOKENS = 40
 
 def tiny_config(body: str, **changes: Any) -> PreTrainedConfig:
     settings = {"vocab_size": N_TOKENS, "n_positions": 128, "n_embd": 16, "n_layer": 3, "n_head": 2}
-    memory = {"attention": "memory_compressed", "block_length": 8, "compression": 3}
+    memory = {"attention": "memory-compressed", "block_length": 8, "compression": 3}
     return CONFIGS[body](bos_token_id=None, eos_token_id=None, **{**settings, **memory, **changes})
 
 
@@ -140,7 +140,7 @@ def test_what_is_saved_is_loaded(body: str, tmp_path: Path) -> None:
     decoder.save_pretrained(tmp_path)
     loaded = load_decoder(tmp_path).eval()
     assert (loaded.config.attention, loaded.config.block_length, loaded.config.compression) == (
-        "memory_compressed", 8, 3
+        "memory-compressed", 8, 3
     )  # fmt: skip
     ids = torch.from_numpy(random_inputs(2, 37, n_tokens=N_TOKENS)["input_ids"])
     assert torch.equal(hidden_states(loaded, ids), hidden_states(decoder, ids))
@@ -151,7 +151,7 @@ def test_full_attentions_weights_start_it_with_the_mean_of_what_it_compresses(bo
     full = build_decoder(tiny_config(body, attention="full"))
     spread_weights(full)
     full.save_pretrained(tmp_path)
-    decoder = load_decoder(tmp_path, attention="memory_compressed", block_length=8, compression=3)
+    decoder = load_decoder(tmp_path, attention="memory-compressed", block_length=8, compression=3)
     assert torch.equal(decoder.h[1].attn.c_attn.weight, full.h[1].attn.c_attn.weight)
     memory = torch.randn(2, 10, 16)
     compressed = decoder.h[1].attn.compress_value(memory)
@@ -197,7 +197,7 @@ def test_the_loss_of_a_made_language_falls(body: str) -> None:
 @both_bodies
 def test_what_it_shares_with_full_attention_starts_alike(body: str) -> None:
     decoders = []
-    for attention in ("memory_compressed", "full"):
+    for attention in ("memory-compressed", "full"):
         torch.manual_seed(0)
         decoders.append(build_decoder(tiny_config(body, attention=attention)).state_dict())
     compressed, full = decoders

@@ -13,6 +13,7 @@ from starts import tiny_start
 
 from app.cli import main
 from model.errors import BadRun
+from model.files import read_json
 from training.pretrain.loop import Pretraining
 from training.pretrain.run import open_pretraining
 
@@ -72,12 +73,16 @@ def run(*arguments: str, code: int = 0, capsys: pytest.CaptureFixture[str]) -> t
     return (json.loads(printed) if code == 0 else None), told
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("arch", "more"),
+    [*((arch, ()) for arch in ARCHITECTURES), ("gpt", ("--attention", "memory-compressed"))],
+)
 def test_a_start_is_what_was_trained(
-    arch: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arch: str, more: tuple[str, ...], corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    answer, told = run(*command(arch, corpus, out, "--config", size(tmp_path, arch), "--steps", 8), capsys=capsys)
+    asked = command(arch, corpus, out, "--config", size(tmp_path, arch), "--steps", 8, *more)
+    answer, told = run(*asked, capsys=capsys)
     done = open_pretraining(out)
     figure = "bits_per_masked_character" if arch in ("bert", "nezha") else "bits_per_character"
     assert answer["figures"] == done.figures
@@ -94,6 +99,8 @@ def test_a_start_is_what_was_trained(
     assert again["figures"][figure] == pytest.approx(done.figures[figure], rel=1e-5)
     started = open_pretraining(tmp_path / "again")
     assert started.start is not None
+    settings = read_json(started.model_path / "config.json")
+    assert (settings.get("attention") == "memory-compressed") == bool(more)
     assert started.tokenizer["sha256"] == done.tokenizer["sha256"]
 
 
