@@ -3,7 +3,7 @@
 import codecs
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -159,16 +159,21 @@ class WindowTokenizer:
 
     Windows overlap by what `stride` leaves of them, so that most tokens have context on both sides in one of them
     (doc_stride in Devlin 2018). A question before the text is in every window, cut to half of it where it is longer.
+    `by_character`: a token of several characters, of a unigram vocabulary say, becomes one token a character.
     """
 
-    def __init__(self, engine: Engine, *, padding_id: int, max_length: int, stride: int) -> None:
+    def __init__(
+        self, engine: Engine, *, padding_id: int, max_length: int, stride: int, by_character: bool = False
+    ) -> None:
         self._engine = engine
+        self._by_character = by_character
+        self._added = engine.get_added_tokens_decoder().keys()  # [UNK] is one, and no word of five characters
         self.max_length = max_length
         self.stride = stride
         self.padding = {"input_ids": padding_id, "attention_mask": 0, "token_type_ids": 0}
 
     @classmethod
-    def load(cls, folder: Path, *, max_length: int, stride: int) -> "WindowTokenizer":
+    def load(cls, folder: Path, *, max_length: int, stride: int, by_character: bool = False) -> "WindowTokenizer":
         """Read `folder`/tokenizer.json.
 
         Raises:
@@ -178,7 +183,8 @@ class WindowTokenizer:
         engine = Engine.from_file(str(folder / "tokenizer.json"))
         engine.no_truncation()
         engine.no_padding()
-        return cls(engine, padding_id=known.padding["input_ids"], max_length=max_length, stride=stride)
+        padding_id = known.padding["input_ids"]
+        return cls(engine, padding_id=padding_id, max_length=max_length, stride=stride, by_character=by_character)
 
     def read(self, texts: Sequence[str], questions: Sequence[str] | None = None) -> list[Tokenised]:
         """Tokens and windows of each text, or of each text behind its question.
@@ -195,19 +201,26 @@ class WindowTokenizer:
         return found
 
     def _windows(self, encoding: Encoding, row: int, text: str, *, part: int) -> Tokenised:
-        parts = encoding.sequence_ids  # None for a special token
-        if part and parts[0] is not None:
+        columns = (encoding.ids, encoding.type_ids, encoding.tokens, encoding.sequence_ids, encoding.offsets)
+        pieces = [
+            _Piece(token_id, type_id, token, of, *_trimmed(text, *place, token) if of == part else place)
+            for token_id, type_id, token, of, place in zip(*columns, strict=True)
+        ]
+        if self._by_character:
+            pieces = [each for piece in pieces for each in self._characters(piece, part)]
+        if part and pieces[0].part is not None:
             raise BadInput("the start's tokenizer puts no token like [CLS] before a text; take another --init")
-        own = [index for index, each in enumerate(parts) if each == part]
-        asked = [index for index, each in enumerate(parts) if each == 0 and part]
-        framing = len(parts) - len(own) - len(asked)
+        own = [index for index, piece in enumerate(pieces) if piece.part == part]
+        asked = [index for index, piece in enumerate(pieces) if piece.part == 0 and part]
+        framing = len(pieces) - len(own) - len(asked)
         too_many = max(0, len(asked) - (self.max_length - framing) // 2)
         cut = set(asked[len(asked) - too_many :])
-        begin, end = (own[0], own[-1] + 1) if own else (len(parts) - 1, len(parts) - 1)
+        begin, end = (own[0], own[-1] + 1) if own else (len(pieces) - 1, len(pieces) - 1)
         before = [index for index in range(begin) if index not in cut]
-        after = list(range(end, len(parts)))
+        after = list(range(end, len(pieces)))
         room = self.max_length - len(before) - len(after)
-        ids, types = np.array(encoding.ids, np.int64), np.array(encoding.type_ids, np.int64)
+        ids = np.array([piece.id for piece in pieces], np.int64)
+        types = np.array([piece.type_id for piece in pieces], np.int64)
         windows = []
         for first in _starts(len(own), room, min(self.stride, room)):
             inside = own[first : first + room]
@@ -218,8 +231,35 @@ class WindowTokenizer:
                 "token_type_ids": types[chosen],
             }
             windows.append(Window(row, len(before), first, len(inside), Encoded(inputs, truncated=bool(too_many))))
-        offsets = [_trimmed(text, *encoding.offsets[index], encoding.tokens[index]) for index in own]
-        return Tokenised(np.array(offsets, np.int64).reshape(-1, 2), tuple(windows))
+        offsets = np.array([(pieces[index].begin, pieces[index].end) for index in own], np.int64)
+        return Tokenised(offsets.reshape(-1, 2), tuple(windows))
+
+    def _characters(self, piece: "_Piece", part: int) -> list["_Piece"]:
+        """The piece as one piece a character, where the vocabulary has them all; ASCII words and numbers stay whole."""
+        letters = piece.token.removeprefix(WORD_START)
+        whole = piece.part != part or piece.id in self._added or (letters.isascii() and letters.isalnum())
+        if whole or len(letters) < 2 or len(letters) != piece.end - piece.begin:
+            return [piece]
+        ids = [self._engine.token_to_id(letter) for letter in letters]
+        if None in ids:
+            return [piece]
+        places = range(piece.begin, piece.end)
+        return [
+            replace(piece, token=letter, id=token_id, begin=place, end=place + 1)
+            for letter, token_id, place in zip(letters, ids, places, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A token in its text: `part` is None for special tokens, 0 for the first text of two, 1 for the second."""
+
+    id: int
+    type_id: int
+    token: str
+    part: int | None
+    begin: int
+    end: int
 
 
 def _starts(n_tokens: int, room: int, stride: int) -> range:

@@ -137,8 +137,11 @@ class TokenLabelling:
         return (OUTSIDE, *(f"{place}-{label}" for label in self.labels for place in "BI"))
 
     def reader(self, folder: Path, *, max_length: int, stride: int) -> Callable[[Sequence[TaggedText]], TaggedSet]:
-        """What makes windows of texts, with a gold tag for every token."""
-        tokenizer = WindowTokenizer.load(folder, max_length=max_length, stride=stride)
+        """What makes windows of texts, with a gold tag for every token.
+
+        Tokens are characters where the vocabulary has them, since an entity may begin and end at any.
+        """
+        tokenizer = WindowTokenizer.load(folder, max_length=max_length, stride=stride, by_character=True)
         numbers = {tag: number for number, tag in enumerate(self.tags)}
 
         def encode(rows: Sequence[TaggedText]) -> TaggedSet:

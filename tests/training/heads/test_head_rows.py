@@ -55,9 +55,11 @@ def test_a_question_is_in_every_window_and_cut_to_half_of_it(tmp_path: Path) -> 
     assert [window.row for window in long.windows] == [1] * len(long.windows)
 
 
-def test_tokens_of_unigram_vocabularies_leave_out_the_spaces_that_they_begin_with(tmp_path: Path) -> None:
-    pieces = [("<pad>", 0.0), ("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0), ("▁", -2.0), ("▁在", -2.0), ("北京", -2.0)]
-    pieces += [(character, -3.0) for character in "在北京我他你中上下"]
+def unigram(folder: Path) -> Path:
+    """A tokenizer that puts spaces into the tokens behind them, and has tokens of several characters."""
+    pieces = [("<pad>", 0.0), ("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0), ("▁", -2.0), ("▁在", -2.0)]
+    pieces += [("北京", -2.0), ("日电讯", -2.0), ("ok", -2.0)]
+    pieces += [(character, -9.0) for character in "在北京我他你中上下日电ok:1"] + [(":1", -2.0)]
     engine = Tokenizer(models.Unigram(pieces, unk_id=1))
     engine.normalizer = normalizers.NFKC()
     engine.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -65,12 +67,26 @@ def test_tokens_of_unigram_vocabularies_leave_out_the_spaces_that_they_begin_wit
     engine.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)]
     )
-    engine.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = WindowTokenizer.load(tmp_path, max_length=32, stride=16)
+    engine.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def test_tokens_of_unigram_vocabularies_leave_out_the_spaces_that_they_begin_with(tmp_path: Path) -> None:
     text = "我 在 北京"
-    (found,) = tokenizer.read([text])
+    (found,) = WindowTokenizer.load(unigram(tmp_path), max_length=32, stride=16).read([text])
     assert [text[begin:end] for begin, end in found.offsets] == ["", "我", "在", "", "北京"]
     assert overlapping(found.offsets, 3, 6).tolist() == [4]
+
+
+def test_tokens_become_characters_where_the_vocabulary_has_them(tmp_path: Path) -> None:
+    text = "我 在北京 ｏｋ：1日电讯"
+    tokenizer = WindowTokenizer.load(unigram(tmp_path), max_length=32, stride=16, by_character=True)
+    (found,) = tokenizer.read([text])
+    shown = [text[begin:end] for begin, end in found.offsets]
+    assert shown == ["", "我", "在", "北", "京", "", "ｏｋ", "：", "1", "日电讯"]  # 讯 is not in it
+    engine = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    ids = found.windows[0].encoded.inputs["input_ids"]
+    assert [engine.id_to_token(ids[place]) for place in (4, 5, 7)] == ["北", "京", "ok"]
 
 
 GOOD = {
