@@ -240,8 +240,8 @@ class WindowTokenizer:
         whole = piece.part != part or piece.id in self._added or (letters.isascii() and letters.isalnum())
         if whole or len(letters) < 2 or len(letters) != piece.end - piece.begin:
             return [piece]
-        ids = [self._engine.token_to_id(letter) for letter in letters]
-        if None in ids:
+        ids = [token_id for letter in letters if (token_id := self._engine.token_to_id(letter)) is not None]
+        if len(ids) < len(letters):
             return [piece]
         places = range(piece.begin, piece.end)
         return [
