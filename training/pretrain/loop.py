@@ -32,6 +32,7 @@ from training.pretrain.store import PartOf
 from training.pretrain.windows import Position, Window
 
 HELD_OUT_SEED = 1_234_567  # of the masks and the order of held-out texts: the same for every run, so that runs compare
+SAVE_PAUSE = 20  # times as long as the last checkpoint took to write, at least, until the next
 SMALLEST_SCALE = 2.0**-6  # fp16 gradients that need to be scaled down so far are none
 
 
@@ -104,7 +105,7 @@ class Pretraining:
         self.random = RowRandom(self.seed)
         self.progress = Progress(device=self.device.type, precision=self.precision.value)
         self.log_every = max(1, (self.options.steps or 0) // 1000) if self.options.steps else 10
-        self.last_saved = time.monotonic()
+        self.last_saved, self.save_pause = time.monotonic(), 0.0
 
     def run(self) -> Progress:
         """Train until the steps or the minutes are over, then judge the held-out texts.
@@ -148,7 +149,7 @@ class Pretraining:
                         self.progress.evaluations = math.floor(self.done * self.options.evaluations)
                         self.judge(held_out)
                         self.save()
-                    elif time.monotonic() - self.last_saved > self.options.checkpoint_seconds:
+                    elif time.monotonic() - self.last_saved > max(self.options.checkpoint_seconds, self.save_pause):
                         self.save()
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
@@ -337,10 +338,12 @@ class Pretraining:
 
     def save(self) -> None:
         """Write all that the next step depends on; the first process does."""
+        started = time.monotonic()
         if self.processes.is_first:
             self.progress.scaler = self.scaler.state_dict()
             save_state(self.state_file, self.model, self.optimizer, facts=asdict(self.progress))
         self.last_saved = time.monotonic()
+        self.save_pause = SAVE_PAUSE * (self.last_saved - started)
 
     def restore(self) -> None:
         """Go back to the last `save`."""

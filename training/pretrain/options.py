@@ -29,10 +29,11 @@ class Decay(StrEnum):
 class Options:
     """How to pretrain, for `steps` or for `minutes`.
 
-    batch_tokens: padded tokens that go through the model at once, over all processes; a step is `accumulate` such
-    batches. max_length: tokens a text, special ones included. warmup: the share of the training in which the
-    learning rate rises. evaluations: how often the held-out texts are judged, beside once before the first step;
-    held_out_windows: how many of them at most. checkpoint_seconds: between two checkpoints, at least.
+    batch_tokens: padded tokens that go through the model at once, over all processes (what is put around very short
+    texts comes on top); a step is `accumulate` such batches. max_length: tokens a text, special ones included.
+    warmup: the share of the training in which the learning rate rises. evaluations: how often the held-out texts are
+    judged, beside once before the first step; held_out_windows: how many of them at most. checkpoint_seconds: between
+    two checkpoints, at least.
     """
 
     steps: int | None = None

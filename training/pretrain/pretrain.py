@@ -86,7 +86,8 @@ def pretrain(plan: Plan, *, out: Path, resume: bool = False) -> PretrainRun:
         if not processes.is_first:
             run = begin_pretraining(_asked(plan, out))
         if run.status == "done":
-            say(f"{out} 已经完成 | {out} is finished already")
+            if processes.is_first:
+                say(f"{out} 已经完成 | {out} is finished already")
             return run
         loop = Pretraining(
             objective=_objective(plan, run.model_path),

@@ -28,8 +28,8 @@ class TokenTable:
     """The tokens of a `tokenizer.json`.
 
     special: start, cls, sep, mask, pad, unknown → id, of those that there are. ordinary: ids of the tokens that texts
-    are made of, without special and [unused] ones. characters: (size,) how many characters each token stands for;
-    1 for the unknown token, 0 for the other special ones.
+    are made of, without special and [unused] ones. characters: (size,) how many characters each token stands for,
+    spaces left out; 1 for the unknown token, 0 for the other special ones.
     """
 
     path: Path
@@ -56,13 +56,14 @@ class TokenTable:
         special = {name: number for name, number in found.items() if number is not None}
         added = {number for number, token in engine.get_added_tokens_decoder().items() if token.special}
         characters = np.zeros(size, np.int64)
+        ordinary = []
         for token, number in vocabulary.items():
             if number not in added and number not in special.values() and not token.startswith("[unused"):
-                characters[number] = max(1, len(token.removeprefix("##").lstrip("▁").removesuffix("</w>")))
-        ordinary = np.flatnonzero(characters)
+                characters[number] = len(token.removeprefix("##").lstrip("▁").removesuffix("</w>"))
+                ordinary.append(number)
         if "unknown" in special:
             characters[special["unknown"]] = 1
-        return cls(path, size, special, ordinary, characters)
+        return cls(path, size, special, np.sort(np.array(ordinary, np.int64)), characters)
 
     @classmethod
     def made_up(cls, size: int) -> "TokenTable":

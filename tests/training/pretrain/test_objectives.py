@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from made_windows import N_TOKENS, vocabulary, window, windows
+from tokenizers import Tokenizer, models
 from transformers import BertConfig, BertForPreTraining, OpenAIGPTConfig, OpenAIGPTLMHeadModel
 
 from model.architectures.elmo import ElmoLanguageModel
@@ -143,6 +144,17 @@ def test_an_unknown_token_costs_its_spelling(tokens: TokenTable) -> None:
     assert batch.counts[MASKED_LM] > 0
     assert batch.spelling == pytest.approx(BITS_TO_SPELL * batch.counts[MASKED_LM])
     assert batch.characters == batch.counts[MASKED_LM]
+
+
+def test_tokens_count_the_characters_that_they_stand_for(tmp_path: Path) -> None:
+    tokens = ["[PAD]", "[UNK]", "[unused1]", "[CLS]", "房", "##ing", "▁", "▁早餐"]
+    engine = Tokenizer(models.WordLevel({token: number for number, token in enumerate(tokens)}, unk_token="[UNK]"))
+    engine.add_special_tokens(["[PAD]", "[UNK]", "[CLS]"])
+    engine.save(str(tmp_path / "tokenizer.json"))
+    table = TokenTable.read(tmp_path)
+    assert table.characters.tolist() == [0, 1, 0, 0, 1, 3, 0, 2]
+    assert table.ordinary.tolist() == [4, 5, 6, 7]
+    assert table.special == {"pad": 0, "unknown": 1, "cls": 3}
 
 
 def test_a_vocabulary_without_mask_is_refused(tmp_path: Path) -> None:

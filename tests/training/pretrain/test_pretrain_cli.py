@@ -1,6 +1,7 @@
 """`wenlei pretrain`, from text files to a start that can be trained on."""
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -8,14 +9,19 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from safetensors.torch import load_file, save_file
 from starts import tiny_start
 
+import model.console as console_module
+import training.pretrain.live as live_module
 from app.cli import main
 from model.errors import BadRun
 from model.files import read_json
+from training.pretrain.configs import Arch, Attention, habits, read_size
 from training.pretrain.loop import Pretraining
 from training.pretrain.run import open_pretraining
+from training.pretrain.starting import new_objective
 
 TINY = {
     "bert": {"vocabulary": 120, "layers": 2, "hidden_size": 32, "heads": 4, "inner_size": 128, "max_length": 48},
@@ -234,3 +240,45 @@ def test_a_batch_beyond_the_memory_is_refused(corpus: Path, tmp_path: Path, caps
     asked[asked.index("512")] = str(10**10)
     _, told = run(*asked, code=2, capsys=capsys)
     assert "would fit, and with --accumulate" in told
+
+
+@pytest.mark.parametrize(("arch", "millions"), [("bert", 103), ("nezha", 103), ("gpt", 116)])
+def test_base_has_the_size_of_the_papers(arch: str, millions: int) -> None:
+    with torch.device("meta"):
+        objective = new_objective(
+            Arch(arch), read_size(Arch(arch), "base"), None,
+            attention=Attention.FULL, whole_words=False, next_sentence=True,
+        )  # fmt: skip
+    assert sum(weight.numel() for weight in objective.model.parameters()) / 1e6 == pytest.approx(millions, abs=1)
+
+
+def test_the_habits_of_the_papers_are_the_defaults() -> None:
+    bert, nezha, gpt = (habits(Arch(arch), "small", continued=False) for arch in ("bert", "nezha", "gpt"))
+    assert (bert.optimizer, bert.decay, bert.whole_words, bert.next_sentence) == ("adamw", "linear", False, True)
+    assert (nezha.optimizer, nezha.decay, nezha.whole_words, nezha.next_sentence) == ("lamb", "linear", True, True)
+    assert (gpt.optimizer, gpt.decay, gpt.whole_words, gpt.next_sentence) == ("adamw", "cosine", False, False)
+    further = habits(Arch.BERT, "small", continued=True)
+    assert further.learning_rate < bert.learning_rate < nezha.learning_rate
+
+
+def test_a_terminal_shows_a_bar_and_a_log_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    for terminal in (True, False):
+        written = StringIO()
+        console = Console(file=written, force_terminal=terminal, width=160)
+        for module in (live_module, console_module):
+            monkeypatch.setattr(module, "messages", console)
+        with live_module.live(shown=True) as display:
+            assert display is not None
+            for step, done in ((1, 0.1), (2, 0.5)):
+                display.tell(
+                    step=step,
+                    done=done,
+                    loss=3.25,
+                    parts={"masked_lm": 2.5, "next_sentence": 0.75},
+                    rate=1e-3,
+                    speed=1234.5,
+                )
+        told = written.getvalue()
+        assert "损失 loss 3.250 (masked_lm 2.500, next_sentence 0.750)" in told
+        assert "1,234 词元 tokens/s" in told
+        assert ("50%" in told) == terminal  # the log's next line is not due yet
