@@ -30,7 +30,7 @@ def within(share: float, expected: float, n: int) -> bool:
 @pytest.mark.parametrize("whole_words", [False, True])
 @pytest.mark.parametrize("longest", [12, 126])
 def test_15_percent_are_chosen_and_shown_80_10_10(whole_words: bool, longest: int) -> None:
-    rows = draw(lengths=np.random.default_rng(1).integers(2, longest, 400_000 // longest))
+    rows = draw(lengths=np.random.default_rng(1).integers(2, longest, 200_000 // longest))
     ids = np.concatenate([row.ids for row in rows])
     seen, chosen = Masking(MASK, ORDINARY, whole_words)(rows)
     # Words are chosen whole, so what varies is words: two tokens in the mean.
