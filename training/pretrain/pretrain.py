@@ -24,7 +24,7 @@ from training.pretrain.options import Options
 from training.pretrain.prepare import prepare
 from training.pretrain.processes import Processes, join_processes
 from training.pretrain.run import PretrainRun, begin_pretraining
-from training.pretrain.starting import check_vocabulary, continued_objective, new_objective
+from training.pretrain.starting import check_vocabulary, checkpoint_activations, continued_objective, new_objective
 from training.pretrain.store import TokenStore
 from training.pretrain.survey import survey
 from training.pretrain.vocabulary import take_tokenizer, take_vocabulary, train_wordpiece, train_words
@@ -148,6 +148,8 @@ def _prepared(plan: Plan, out: Path, *, resume: bool, world: int) -> PretrainRun
                 publish(staging, run.model_path)
             run = run.changed(tokenizer={**made, "sha256": sha256_file(run.model_path / "tokenizer.json")})
         check_vocabulary(run.model_path, arch=plan.arch)
+        if not run.tokenizer:  # a process that was killed had no time to write of it
+            run = run.changed(tokenizer={"sha256": sha256_file(run.model_path / "tokenizer.json")})
         prepare(corpus, found, tokenizer=run.model_path, folder=run.tokens_path, words=plan.whole_words)
     return run
 
@@ -187,8 +189,7 @@ def _objective(plan: Plan, tokenizer: Path | None) -> Objective:
         attention = plan.attention or Attention.FULL
         objective = new_objective(plan.arch, plan.size, tokenizer, attention=attention, **common)
     if plan.checkpoint_activations:
-        model: Any = getattr(objective.model, "decoder", objective.model)
-        model.activation_checkpointing_enable()
+        checkpoint_activations(objective.model)
     return objective
 
 

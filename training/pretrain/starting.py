@@ -4,10 +4,13 @@ What can't be trained is refused here, before the corpus is read: a model of ano
 a vocabulary without the special tokens, or of more tokens than the model has embeddings.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from model.architectures.elmo import ElmoLanguageModel
 from model.architectures.elmo_files import MODEL_TYPE as ELMO
@@ -147,3 +150,13 @@ def continued_objective(
             "together, copy both from one place"
         )
     return objective
+
+
+def checkpoint_activations(model: nn.Module) -> None:
+    """Let every Transformer layer of `model` forget what it computed, and compute it again on the way back."""
+    layers: Any = getattr(model, "decoder", model)
+    if layers.supports_gradient_checkpointing:
+        layers.activation_checkpointing_enable()
+        return
+    for layer in layers.h:  # transformers' OpenAIGPTModel can't by itself
+        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)

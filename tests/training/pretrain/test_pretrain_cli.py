@@ -172,6 +172,30 @@ def test_steps_of_0_leave_random_weights_that_the_seed_decides(
     assert held_out[0] == held_out[1]
 
 
+def test_a_gpt_of_compressed_memory_trains_with_little_memory_and_stays_what_it_is(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frugal = ("--checkpoint-activations", "--accumulate", 2, "--steps", 2)
+    new = ("--attention", "memory-compressed", "--config", size(tmp_path, "gpt"))
+    run(*command("gpt", corpus, tmp_path / "new", *new, *frugal), capsys=capsys)
+    run(*command("gpt", corpus, tmp_path / "further", "--init", tmp_path / "new", *frugal), capsys=capsys)
+    for name in ("new", "further"):
+        assert json.loads((tmp_path / name / "model" / "config.json").read_text())["attention"] == "memory-compressed"
+        assert any("compress_key" in weight for weight in load_file(tmp_path / name / "model" / "model.safetensors"))
+
+
+def test_a_vocabulary_that_does_not_know_the_corpus_is_refused(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"天地玄黄宇宙洪荒日月盈昃辰宿列张，。"])
+    )
+    asked = command("bert", corpus, tmp_path / "run", "--config", size(tmp_path, "bert"), "--steps", 2)
+    _, told = run(*asked, "--vocab", str(vocabulary), code=2, capsys=capsys)
+    assert "of the corpus's first tokens are unknown to the vocabulary" in told
+
+
 @pytest.fixture(scope="module")
 def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of 48 positions."""

@@ -17,18 +17,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from made_windows import MadeWindows, tiny_bert
+from made_windows import N_TOKENS, MadeWindows, tiny_bert
 from pretrain_made import pretrain_made
 from safetensors.torch import load_file
+from transformers import OpenAIGPTConfig
 
+from model.architectures.gpt import GptLanguageModel, build_decoder
 from model.errors import BadInput, BadRun
-from training.device import NumberFormat
+from training.device import NumberFormat, to_tensors
 from training.loop import Diverged
 from training.pretrain import memory
 from training.pretrain.curves import CurveFile
+from training.pretrain.gpt_objective import GptObjective
 from training.pretrain.loop import Pretraining
 from training.pretrain.memory import NotEnoughMemory, check_memory
 from training.pretrain.options import Decay, Optimizer, Options
+from training.pretrain.starting import checkpoint_activations
+from training.pretrain.tokens import TokenTable
 
 OPTIONS = Options(
     steps=12, learning_rate=3e-3, batch_tokens=256, max_length=32, precision=NumberFormat.FP32, evaluations=3
@@ -168,10 +173,29 @@ def test_a_step_of_two_small_batches_is_a_step_of_the_whole(tmp_path: Path) -> N
 
 def test_checkpointed_activations_give_the_same_losses(tmp_path: Path) -> None:
     plain, frugal = pretraining(tmp_path / "plain"), pretraining(tmp_path / "frugal")
-    frugal.model.activation_checkpointing_enable()
+    checkpoint_activations(frugal.model)
     for loop in (plain, frugal):
         loop.run()
     assert of_steps(tmp_path / "frugal") == pytest.approx(of_steps(tmp_path / "plain"), rel=1e-5)
+
+
+def test_a_gpt_with_checkpointed_activations_keeps_less_and_has_the_same_gradients() -> None:
+    config = OpenAIGPTConfig(vocab_size=N_TOKENS, n_positions=64, n_embd=32, n_layer=3, n_head=4, attn_pdrop=0.2)
+    torch.manual_seed(1)
+    objective = GptObjective(model=GptLanguageModel(build_decoder(config)), tokens=TokenTable.made_up(N_TOKENS))
+    batch, _ = memory.make_probes(objective, 64)
+    kept, gradients = [], []
+    for frugal in (False, True):
+        if frugal:
+            checkpoint_activations(objective.model)
+        cpu = torch.device("cpu")
+        kept.append(memory.kept_bytes(objective, batch, device=cpu, precision=NumberFormat.FP32))
+        torch.manual_seed(2)
+        loss = objective.losses(to_tensors(batch.inputs, cpu))["next_token"]
+        gradients.append(torch.autograd.grad(loss, list(objective.model.parameters())))
+    assert kept[1] < 0.5 * kept[0]
+    for ours, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, theirs)
 
 
 def test_a_loss_that_is_no_number_is_told_with_its_step(tmp_path: Path) -> None:
