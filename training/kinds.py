@@ -17,7 +17,7 @@ from training.classifying import Classifying, JointlyClassifying
 from training.data import Dataset
 from training.loop import Objective
 from training.pretrained import Start
-from training.start_checks import check_embeddings, check_known
+from training.start_checks import check_embeddings, check_known, check_words
 
 
 class PretrainedClassifier(Protocol):
@@ -141,6 +141,7 @@ class ElmoKind:
     def open(self, start: Start, *, max_length: int) -> Opened:
         """Words by the start's vocabulary, the others by their characters: only unknown characters say nothing."""
         tokenizer = words.load(start.folder, max_length=max_length)
+        check_words(tokenizer, start)
         return Opened(
             tokenizer=tokenizer,
             save=tokenizer.save,

@@ -10,6 +10,7 @@ from model.architectures import elmo_files
 from model.architectures.foreign_weights import read_config
 from model.errors import BadInput
 from model.files import read_json
+from model.tokenization.words import WordTokenizer
 from training.data import LENGTH_MULTIPLE, Dataset
 from training.onnx_builder import ACTIVATIONS
 from training.pretrained import Start
@@ -53,7 +54,8 @@ def check_architecture(folder: Path, *, init: str, arch: str, max_length: int) -
         hint = f"; --arch {other} takes it" if other else ""
         what = "a decoder" if arch == "gpt" else "an encoder"
         raise BadInput(
-            f"--init {init} is a {kind} model, --arch {arch} needs {what} of type {', '.join(kin.model_types)}{hint}"
+            f"--init {init} is a {kind} model, --arch {arch} needs {what} of type {', '.join(kin.model_types)}{hint}; "
+            f"wenlei pretrain --arch {arch} makes one"
         )
     _check_activation(config, init)
     if kin.positions:
@@ -93,6 +95,20 @@ def check_embeddings(vocabulary_size: int, start: Start) -> None:
         raise BadInput(
             f"the tokenizer of {start.name} has {vocabulary_size:,} tokens, its encoder {rows:,} embeddings; "
             "they don't belong together"
+        )
+
+
+def check_words(tokenizer: WordTokenizer, start: Start) -> None:
+    """Refuse a tokenizer of words that is not the ELMo's.
+
+    Raises:
+        BadInput: it has other words, or spells them otherwise.
+    """
+    spelled = elmo_files.spelling(elmo_files.read_weights(start.folder), start.folder).numpy()
+    if not np.array_equal(spelled, tokenizer.characters_of_words):
+        raise BadInput(
+            f"the tokenizer of {start.name} has {tokenizer.vocabulary_size:,} words, its model {len(spelled):,}, and "
+            "not the same ones; they don't belong together"
         )
 
 

@@ -3,13 +3,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from checkpoints import N_TOKENS, PUBLISHED, published
+from elmos import CHARACTERS, WORDS, tiny_elmo_start, tiny_tokenizer
 
 from model.errors import BadInput
 from model.files import read_json, write_json
 from model.tokenization.base import Encoded
+from model.tokenization.words import WordTokenizer
 from training.data import Dataset
 from training.pretrained import Start
-from training.start_checks import check_architecture, check_embeddings, check_known
+from training.start_checks import check_architecture, check_embeddings, check_known, check_words
 
 TAKES = {"bert": ("bert", "ernie", "electra"), "nezha": ("nezha",), "gpt": ("openai-gpt", "gpt2"), "elmo": ()}
 
@@ -99,6 +101,17 @@ def test_a_tokenizer_of_more_tokens_than_embeddings_is_refused(model_type: str, 
     check_embeddings(N_TOKENS, start)
     with pytest.raises(BadInput, match="the tokenizer of tiny has 61 tokens, its encoder 60 embeddings"):
         check_embeddings(N_TOKENS + 1, start)
+
+
+def test_words_of_another_model_are_refused(tmp_path: Path) -> None:
+    start = Start(folder=tiny_elmo_start(tmp_path), name="tiny", sha256="", model_type="wenlei-elmo")
+    check_words(tiny_tokenizer(), start)
+    settings = {"characters": CHARACTERS, "longest_word": 4}
+    for others in ((*WORDS[1:], WORDS[0]), WORDS[:-1]):
+        with pytest.raises(
+            BadInput, match=r"tiny has \d\d words, its model 25, and not the same ones"
+        ):
+            check_words(WordTokenizer(words=others, **settings), start)
 
 
 def test_texts_that_a_tokenizer_does_not_know_are_refused(tmp_path: Path) -> None:
