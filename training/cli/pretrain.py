@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LENGTH = "长度 | how long"
 MODEL = "模型 | the model"
 STEP = "每一步 | a step"
-MAX_LENGTH = 128  # of continued pretraining, unless one says otherwise: what `wenlei train` cuts texts to
+MAX_LENGTH, MAX_WORDS = 128, 64  # of continued pretraining, unless one says otherwise
 
 
 def pretrain(
@@ -226,7 +226,8 @@ def _length(arch: "Arch", asked: int | None, start: "Start", init: str | None) -
         raise BadInput(
             f"--max-length {asked} is more than the {limit} positions of --init {init}; give at most that many"
         )
-    return asked or min(limit or MAX_LENGTH, MAX_LENGTH)
+    usual = MAX_WORDS if arch.value == "elmo" else MAX_LENGTH
+    return asked or min(limit or usual, usual)
 
 
 def _precision(value: str) -> Any:

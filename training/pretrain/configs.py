@@ -94,7 +94,7 @@ class ElmoSize:
 
     vocabulary: int = 20_000
     characters: int = 6_000
-    max_length: int = 128
+    max_length: int = 64  # words, as many characters as 100 tokens; an LSTM reads them one after the other
     character_size: int = 64
     filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 64), (3, 96), (4, 64))
     n_highways: int = 2
@@ -147,7 +147,7 @@ SIZES: dict[str, dict[Arch, Size]] = {
         Arch.ELMO: ElmoSize(
             vocabulary=200_000,
             characters=16_000,
-            max_length=256,
+            max_length=128,
             character_size=16,
             # Widths beyond six would hardly ever meet a Chinese word that long.
             filters=((1, 32), (2, 64), (3, 128), (4, 256), (5, 512), (6, 1_024)),

@@ -101,7 +101,8 @@ def test_a_start_is_what_was_trained(
     drawn = ElementTree.parse(out / "curves.svg").getroot()
     parts = next(point["parts"] for point in done.history if "loss" in point)
     assert len(drawn.findall("{*}polyline")) == 2 + (len(parts) if len(parts) > 1 else 0)
-    again, _ = run(*command(arch, corpus, tmp_path / "again", "--init", out, "--steps", 0), capsys=capsys)
+    as_long = ("--max-length", TINY[arch]["max_length"])
+    again, _ = run(*command(arch, corpus, tmp_path / "again", "--init", out, "--steps", 0, *as_long), capsys=capsys)
     assert again["figures"][figure] == pytest.approx(done.figures[figure], rel=1e-5)
     started = open_pretraining(tmp_path / "again")
     assert started.start is not None
