@@ -24,11 +24,12 @@ from training.start_checks import check_architecture
 class FinetuneOptions:
     """init: `offline`, a hub id, a folder or a pretraining run. max_length: tokens a text is cut to.
 
-    freeze: train the head alone. limit: train samples at most.
+    freeze: train the head alone. from_scratch: random weights in place of the start's. limit: train samples at most.
     """
 
     init: str = "offline"
     freeze: bool = False
+    from_scratch: bool = False
     max_length: int = 128
     dropout: float = 0.1
     limit: int | None = None
@@ -84,7 +85,9 @@ class FinetuneRecipe:
         say(f"{len(train_set):,} train and {len(dev_set):,} dev samples, {tokens:.0f} tokens on average")
         opened.check(train_set)
         torch.manual_seed(self.seed)
-        network = opened.classifier(n_labels=len(self.taxonomy), dropout=self.options.dropout)
+        network = opened.classifier(
+            n_labels=len(self.taxonomy), dropout=self.options.dropout, from_scratch=self.options.from_scratch
+        )
         if self.options.freeze:
             network.freeze_encoder()
         classifier = cast(nn.Module, network)

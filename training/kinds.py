@@ -33,7 +33,7 @@ class Opened:
     """A start, ready to be trained.
 
     save: writes the tokenizer's files into a folder. check: refuses texts that the tokenizer does not know.
-    classifier: the network under a new head, from `n_labels` and `dropout`.
+    classifier: the network under a new head, from `n_labels`, `dropout` and `from_scratch`.
     """
 
     tokenizer: Tokenizer

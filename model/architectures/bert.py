@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedModel
 
-from model.architectures.foreign_weights import load_encoder
+from model.architectures.foreign_weights import load_encoder, new_encoder
 
 LSTM_LAYERS = 2  # of the BiLSTM, as in the paper
 
@@ -68,9 +68,15 @@ class BertClassifier(nn.Module):
             )
 
     @classmethod
-    def start(cls, folder: Path, *, n_labels: int, pooling: Pooling, dropout: float = 0.1) -> "BertClassifier":
-        """A pretrained encoder from `folder` under a new head; `dropout` of hidden states, none of attention."""
-        encoder = load_encoder(folder, hidden_dropout_prob=dropout, attention_probs_dropout_prob=0.0)
+    def start(
+        cls, folder: Path, *, n_labels: int, pooling: Pooling, dropout: float = 0.1, from_scratch: bool = False
+    ) -> "BertClassifier":
+        """A pretrained encoder from `folder` under a new head; `dropout` of hidden states, none of attention.
+
+        from_scratch: an encoder of the same shape with random weights, to see what pretraining is worth.
+        """
+        make = new_encoder if from_scratch else load_encoder
+        encoder = make(folder, hidden_dropout_prob=dropout, attention_probs_dropout_prob=0.0)
         return cls(encoder, n_labels=n_labels, pooling=pooling, dropout=dropout)
 
     @classmethod

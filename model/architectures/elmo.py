@@ -273,14 +273,23 @@ class ElmoClassifier(nn.Module):
 
     @classmethod
     def start(
-        cls, folder: Path, *, n_labels: int, pooling: ElmoPooling = ElmoPooling.MEAN, dropout: float = 0.1
+        cls,
+        folder: Path,
+        *,
+        n_labels: int,
+        pooling: ElmoPooling = ElmoPooling.MEAN,
+        dropout: float = 0.1,
+        from_scratch: bool = False,
     ) -> "ElmoClassifier":
         """A pretrained biLM from `folder` under a new head; its softmax is left behind.
+
+        from_scratch: a biLM of the same shape and words with random weights, to see what pretraining is worth.
 
         Raises:
             BadInput: the folder is of another architecture, or its weights are not whole.
         """
-        return cls(_load_encoder(folder, dropout=dropout), n_labels=n_labels, pooling=pooling, dropout=dropout)
+        encoder = _load_encoder(folder, filled=not from_scratch, dropout=dropout)
+        return cls(encoder, n_labels=n_labels, pooling=pooling, dropout=dropout)
 
     @classmethod
     def load(cls, folder: Path, *, pooling: ElmoPooling) -> "ElmoClassifier":
@@ -339,8 +348,9 @@ def reversed_order(attention_mask: Tensor) -> Tensor:
     return torch.where(places < lengths, lengths - 1 - places, places)
 
 
-def _load_encoder(folder: Path, **config_changes: Any) -> ElmoEncoder:
+def _load_encoder(folder: Path, *, filled: bool = True, **config_changes: Any) -> ElmoEncoder:
     weights = {name: value for name, value in read_weights(folder).items() if not name.startswith(SOFTMAX)}
     encoder = ElmoEncoder(replace(ElmoConfig.load(folder), **config_changes), spelling(weights, folder))
-    fill(encoder, weights, folder)
+    if filled:
+        fill(encoder, weights, folder)
     return encoder

@@ -124,6 +124,16 @@ def load_encoder(folder: Path, **changes: Any) -> PreTrainedModel:
     return model
 
 
+def new_encoder(folder: Path, **changes: Any) -> PreTrainedModel:
+    """The encoder or decoder that `folder`/config.json describes, with random weights; `changes` of its config.
+
+    Raises:
+        BadInput: its type is unknown.
+    """
+    config = read_config(folder, **changes)
+    return FAMILIES[config.model_type].encoder(config)
+
+
 def load_for_pretraining(folder: Path, **changes: Any) -> PreTrainedModel:
     """The model in `folder` with its language-model heads, in float32; those that the folder lacks start at random.
 

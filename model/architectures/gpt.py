@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from model.architectures.foreign_weights import FAMILIES, load_encoder, read_settings
+from model.architectures.foreign_weights import FAMILIES, load_encoder, new_encoder, read_settings
 from model.errors import BadInput
 
 MODEL_TYPES = ("openai-gpt", "gpt2")
@@ -58,13 +58,17 @@ def check_model_type(found: str, *, where: str) -> None:
         raise BadInput(f"{where}: model_type is {found!r}; a GPT is {' or '.join(MODEL_TYPES)}")
 
 
-def start_decoder(folder: Path, *, vocabulary_size: int, dropout: float, **changes: Any) -> PreTrainedModel:
+def start_decoder(
+    folder: Path, *, vocabulary_size: int, dropout: float, from_scratch: bool = False, **changes: Any
+) -> PreTrainedModel:
     """A pretrained decoder to fine-tune; `dropout` of hidden states, none of attention.
 
     `vocabulary_size`: of the tokenizer with start, delimiter and extract tokens; what the decoder has no embeddings
     for gets random ones, as in the paper. `changes` of its config: "attention" may become memory-compressed.
+    `from_scratch`: all weights are random, to see what pretraining is worth.
     """
-    decoder = load_decoder(folder, resid_pdrop=dropout, embd_pdrop=dropout, attn_pdrop=0.0, **changes)
+    make = new_encoder if from_scratch else load_decoder
+    decoder = make(folder, resid_pdrop=dropout, embd_pdrop=dropout, attn_pdrop=0.0, **changes)
     if vocabulary_size > decoder.config.vocab_size:
         decoder.resize_token_embeddings(vocabulary_size, mean_resizing=False)
     return decoder

@@ -1,10 +1,12 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from starts import tiny_start
 
 from model.architectures.bert import BertClassifier, Pooling
 from model.errors import BadInput, BadRun, BadSnapshot
@@ -16,8 +18,9 @@ from training.architectures import load_classifier
 from training.device import NumberFormat
 from training.evaluate import evaluate_path
 from training.finetune import FinetuneOptions, finetune
-from training.kinds import BertKind
+from training.kinds import BertKind, ElmoKind, GptKind, Kind
 from training.loop import Options
+from training.pretrained import resolve
 
 LOOP = Options(epochs=2, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=NumberFormat.FP32)
 
@@ -62,6 +65,31 @@ def test_a_frozen_encoder_stays_as_it_was(snapshot: Snapshot, tiny_bert: Path, t
     after = load_classifier(run).state_dict()
     for name, weight in before.items():
         assert torch.equal(weight, after[f"encoder.{name}"]), name
+
+
+@pytest.mark.parametrize("kind", [BertKind(), GptKind(), ElmoKind()], ids=lambda kind: kind.arch)
+def test_from_scratch_nothing_of_the_start_is_left_but_its_shape_and_words(kind: Kind, tmp_path: Path) -> None:
+    start = resolve(str(tiny_start(tmp_path, arch=kind.arch)), cache=tmp_path)
+    opened = kind.open(start, max_length=32)
+
+    def weights(seed: int, *, from_scratch: bool) -> dict[str, torch.Tensor]:
+        torch.manual_seed(seed)
+        network = opened.classifier(n_labels=2, dropout=0.1, from_scratch=from_scratch)
+        return {
+            name: weight
+            for name, weight in cast(torch.nn.Module, network).named_parameters()
+            if name.startswith("encoder.") and weight.std() > 0  # biases and layer norms begin as constants
+        }
+
+    pretrained, drawn, again, other = (
+        weights(seed, from_scratch=scratch) for seed, scratch in ((1, False), (1, True), (1, True), (2, True))
+    )
+    assert len(drawn) > 5
+    for name, weight in drawn.items():
+        assert torch.equal(weight, again[name]), name
+        assert not torch.equal(weight, other[name]), name
+        assert weight.shape == pretrained[name].shape
+        assert not torch.equal(weight, pretrained[name]), name
 
 
 def test_several_labels_a_text(multi_snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:

@@ -108,9 +108,7 @@ def test_words_of_another_model_are_refused(tmp_path: Path) -> None:
     check_words(tiny_tokenizer(), start)
     settings = {"characters": CHARACTERS, "longest_word": 4}
     for others in ((*WORDS[1:], WORDS[0]), WORDS[:-1]):
-        with pytest.raises(
-            BadInput, match=r"tiny has \d\d words, its model 25, and not the same ones"
-        ):
+        with pytest.raises(BadInput, match=r"tiny has \d\d words, its model 25, and not the same ones"):
             check_words(WordTokenizer(words=others, **settings), start)
 
 

@@ -64,6 +64,14 @@ def train(
     freeze: Annotated[
         bool, typer.Option("--freeze", help="只训练分类层 | train the head alone", rich_help_panel=NETWORKS)
     ] = False,
+    from_scratch: Annotated[
+        bool,
+        typer.Option(
+            "--from-scratch",
+            help="不用预训练的权重，随机开始 | random weights in place of the pretrained ones, to compare with",
+            rich_help_panel=NETWORKS,
+        ),
+    ] = False,
     max_length: Annotated[
         int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to", rich_help_panel=NETWORKS)
     ] = 128,
@@ -146,7 +154,13 @@ def train(
             precision=choice(NumberFormat, precision, "--precision"),
         )
         options = FinetuneOptions(
-            init=init, freeze=freeze, dropout=dropout, max_length=max_length, limit=limit, loop=loop
+            init=init,
+            freeze=freeze,
+            from_scratch=from_scratch,
+            dropout=dropout,
+            max_length=max_length,
+            limit=limit,
+            loop=loop,
         )
         kind = make_kind(arch, pooling=pooling, lm_weight=lm_weight, similarity=similarity)
         recipe = FinetuneRecipe.resolve(opened.taxonomy, kind, options, seed=seed, cache=home / "pretrained")
