@@ -3,26 +3,34 @@
     python tests/benchmarks/pretraining.py --home SCRATCH --corpus laws.txt.xz lctt.txt.xz --minutes 30 \\
         --task cic=SNAPSHOT --task titles=SNAPSHOT:5000 --seeds 0 1
 
-Every step is a `wenlei` command, shown as it runs, and left out where its run is finished already; so the script goes
-on after an interruption. A task is a snapshot and, after a colon, how many train samples are used; its train texts
-join the corpus, its dev texts judge, nothing looks at test. A row's learning rate is chosen on dev, by the first seed.
+Every step is a `wenlei` command, shown as it begins, and left out where its run is finished already, so that the script
+goes on after an interruption; what they say is in SCRATCH/log. As many run at a time as there are cores, each with one thread. A
+task is a snapshot and, after a colon, how many train samples are used; its train texts join the corpus, its dev texts
+judge, nothing looks at test. A row's learning rate is chosen on dev, by the first seed.
 Prints the tables of docs/experiments.md.
 """
 
 import argparse
 import json
+import os
 import shlex
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ARCHITECTURES = ("bert", "nezha", "gpt", "elmo")
-LEARNING_RATES = (1e-4, 3e-4, 1e-3)  # small networks want more than the 5e-5 of the large ones
+ARCHITECTURES = ("bert", "gpt", "elmo")
+RATES = (3e-4, 1e-3)  # small networks want more than the 5e-5 of large ones
+OFFLINE = "offline"
 OFFLINE_RATES = (5e-5, 1e-4)
 HEAD_RATE = 1e-3
+EPOCHS, OFFLINE_EPOCHS = 6, 2
+PATIENCE = 4  # evaluations, two an epoch
+MAX_LENGTH = 64
 
 
 @dataclass(frozen=True)
@@ -40,29 +48,76 @@ class Task:
         return cls(name, Path(path), int(limit) if limit else None)
 
 
+@dataclass(frozen=True)
+class Row:
+    """What a task is learned from. init: of `wenlei train`; None for the linear baseline."""
+
+    name: str
+    arch: str
+    init: str | None = None
+    from_scratch: bool = False
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        return (0.0,) if self.init is None else OFFLINE_RATES if self.init == OFFLINE else RATES
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Runs commands in `home`."""
+
+    home: Path
+
+    def pretrain(self, arch: str, corpus: Sequence[Path], minutes: float) -> dict[str, Any]:
+        """The finished `pretrain.json` of `arch`."""
+        out = self.home / f"{arch}-pretrained"
+        return self._finished(
+            out, "pretrain.json", "pretrain", "--arch", arch, "--corpus", *corpus, "--minutes", minutes
+        )
+
+    def train(self, task: Task, row: Row, rate: float, seed: int) -> dict[str, Any]:
+        """The finished `run.json` of one fine-tuning."""
+        given: list[object] = ["train", "--snapshot", task.snapshot, "--arch", row.arch, "--seed", seed]
+        given += ["--limit", task.limit] if task.limit else []
+        if row.init is not None:
+            epochs = OFFLINE_EPOCHS if row.init == OFFLINE else EPOCHS
+            given += ["--init", row.init, "--learning-rate", rate, "--head-learning-rate", HEAD_RATE]
+            given += ["--epochs", epochs, "--max-length", MAX_LENGTH, "--patience", PATIENCE]
+            given += ["--from-scratch"] if row.from_scratch else []
+        out = self.home / task.name / f"{row.name.replace(' ', '-')}-{rate:g}-seed{seed}"
+        return self._finished(out, "run.json", *given)
+
+    def _finished(self, out: Path, file: str, *given: object) -> dict[str, Any]:
+        if not ((out / file).exists() and json.loads((out / file).read_text())["status"] == "done"):
+            arguments = [*map(str, given), "--home", str(self.home), "--out", str(out)]
+            sys.stderr.write(f"$ wenlei {shlex.join(arguments)}\n")
+            with (self.home / "log").open("a") as log:
+                subprocess.run(
+                    [sys.executable, "-c", "from app.cli import main; main()", *arguments],
+                    check=True,
+                    stdout=log,
+                    stderr=log,
+                    env={**os.environ, "OMP_NUM_THREADS": "1"},
+                )
+        data: dict[str, Any] = json.loads((out / file).read_text())
+        return data
+
+
 def main() -> None:
-    """Pretrain, fine-tune, and print both tables."""
+    """Pretrain, fine-tune, and print all tables."""
     options = parse()
-    home: Path = options.home
-    corpora = [str(path) for path in options.corpus] + [str(task.snapshot) for task in options.task]
-    runs: dict[str, Path] = {}
+    bench = Bench(options.home)
+    options.home.mkdir(parents=True, exist_ok=True)
+    corpus = [*options.corpus, *(task.snapshot for task in options.task)]
+    rows = [Row("linear", "linear"), Row(OFFLINE, "bert", OFFLINE)]
     for arch in options.arch:
-        for start, length in (("pretrained", ["--minutes", str(options.minutes)]), ("random", ["--steps", "0"])):
-            out = home / f"{arch}-{start}"
-            runs[f"{arch} {start}"] = out
-            finished(out, "pretrain.json") or wenlei(
-                "pretrain", "--arch", arch, "--corpus", *corpora, *length, "--out", out
-            )
-    sys.stdout.write(pretraining_table(options.arch, runs) + "\n\n")
-    starts = {**{name: (name.split()[0], str(path)) for name, path in runs.items()}, "offline": ("bert", "offline")}
-    for task in options.task:
-        rows = {"linear": [train(home, task, "linear", "linear", None, None, seed) for seed in options.seeds]}
-        for name, (arch, init) in starts.items():
-            rates = OFFLINE_RATES if name == "offline" else LEARNING_RATES
-            tried = {rate: train(home, task, name, arch, init, rate, options.seeds[0]) for rate in rates}
-            best = max(rates, key=lambda rate: tried[rate]["metrics"]["dev"]["accuracy"])
-            rows[f"{name}, {best:g}"] = [train(home, task, name, arch, init, best, seed) for seed in options.seeds]
-        sys.stdout.write(task_table(task, rows, options.seeds) + "\n\n")
+        start = str(options.home / f"{arch}-pretrained")
+        rows += [Row(f"{arch} pretrained", arch, start), Row(f"{arch} random", arch, start, from_scratch=True)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        pretrained = list(pool.map(lambda arch: bench.pretrain(arch, corpus, options.minutes), options.arch))
+        sys.stdout.write(pretraining_table(options.arch, pretrained) + "\n\n")
+        for task in options.task:
+            sys.stdout.write(task_table(bench, pool, task, rows, options.seeds) + "\n\n")
 
 
 def parse() -> argparse.Namespace:
@@ -76,66 +131,46 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def train(
-    home: Path, task: Task, name: str, arch: str, init: str | None, rate: float | None, seed: int
-) -> dict[str, Any]:
-    """The finished `run.json` of one fine-tuning."""
-    out = home / task.name / f"{name.replace(' ', '-')}{f'-{rate:g}' if rate else ''}-seed{seed}"
-    if not finished(out, "run.json"):
-        own = ["--init", init, "--learning-rate", rate, "--head-learning-rate", HEAD_RATE] if init else []
-        long = (
-            []
-            if arch == "linear"
-            else ["--epochs", 3 if init == "offline" else 10, "--max-length", 64, "--patience", 4]
-        )
-        limit = ["--limit", task.limit] if task.limit else []
-        wenlei(
-            "train", "--snapshot", task.snapshot, "--arch", arch, *own, *long, *limit,
-            "--seed", seed, "--home", home, "--out", out,
-        )  # fmt: skip
-    data: dict[str, Any] = json.loads((out / "run.json").read_text())
-    return data
-
-
-def finished(out: Path, file: str) -> bool:
-    return (out / file).exists() and json.loads((out / file).read_text())["status"] == "done"
-
-
-def wenlei(*arguments: object) -> None:
-    command = [sys.executable, "-c", "from app.cli import main; main()", *map(str, arguments)]
-    sys.stderr.write(f"$ wenlei {shlex.join(map(str, arguments))}\n")
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-
-def pretraining_table(architectures: list[str], runs: dict[str, Path]) -> str:
-    """Held-out bits a character, of masked ones for BERT and NEZHA, before and after, and the tokens that were seen."""
-    lines = ["| architecture | tokens | tokens/s | bits a character, random | pretrained |", "|---|---|---|---|---|"]
-    for arch in architectures:
-        before, after = (
-            json.loads((runs[f"{arch} {start}"] / "pretrain.json").read_text()) for start in ("random", "pretrained")
-        )
-        figures = after["figures"]
+def pretraining_table(architectures: Sequence[str], runs: Sequence[dict[str, Any]]) -> str:
+    """Held-out bits a character, of masked ones for BERT and NEZHA, along the way."""
+    lines = [
+        "| architecture | parameters | tokens | tokens/s | held-out figure | at the tenths of the time |",
+        "|---|---|---|---|---|---|",
+    ]
+    for arch, run in zip(architectures, runs, strict=True):
+        figures = run["figures"]
         name = next(name for name in figures if name.startswith("bits_per_"))
+        curve = [point["held_out"][name] for point in run["history"] if "held_out" in point]
         lines.append(
-            f"| {arch} | {figures['tokens']:,} | {figures['tokens_per_second']:,} | "
-            f"{before['figures'][name]:.3f} | {figures[name]:.3f} |"
+            f"| {arch} | {figures['parameters']:,} | {figures['tokens']:,} | {figures['tokens_per_second']:,} | "
+            f"{name.replace('_', ' ')} | {', '.join(f'{value:.3f}' for value in curve)} |"
         )
     return "\n".join(lines)
 
 
-def task_table(task: Task, rows: dict[str, list[dict[str, Any]]], seeds: list[int]) -> str:
+def task_table(bench: Bench, pool: ThreadPoolExecutor, task: Task, rows: Sequence[Row], seeds: Sequence[int]) -> str:
     """Accuracy and macro-F1 on dev, seed by seed and in the mean."""
+    first, *others = seeds
+    tried = {(row, rate): pool.submit(bench.train, task, row, rate, first) for row in rows for rate in row.rates}
+    best = {row: max(row.rates, key=lambda rate: accuracy(tried[row, rate].result())) for row in rows}
+    repeated = {(row, seed): pool.submit(bench.train, task, row, best[row], seed) for row in rows for seed in others}
     heads = "".join(f" seed {seed} |" for seed in seeds)
     lines = [
-        f"| {task.name}: start, learning rate |{heads} mean accuracy | mean macro-F1 |",
-        "|---|" + "---|" * (len(seeds) + 2),
+        f"| {task.name}: start | learning rate |{heads} mean accuracy | mean macro-F1 |",
+        "|---|---|" + "---|" * (len(seeds) + 2),
     ]
-    for name, runs in rows.items():
-        accuracies = [run["metrics"]["dev"]["accuracy"] for run in runs]
-        macro = statistics.mean(run["metrics"]["dev"]["macro_f1"] for run in runs)
-        cells = "".join(f" {100 * accuracy:.2f} |" for accuracy in accuracies)
-        lines.append(f"| {name} |{cells} {100 * statistics.mean(accuracies):.2f} | {100 * macro:.2f} |")
+    for row in rows:
+        runs = [tried[row, best[row]].result(), *(repeated[row, seed].result() for seed in others)]
+        cells = "".join(f" {accuracy(run):.2f} |" for run in runs)
+        macro_f1 = statistics.mean(100 * run["metrics"]["dev"]["macro_f1"] for run in runs)
+        rate = f"{best[row]:g}" if row.init else ""
+        lines.append(f"| {row.name} | {rate} |{cells} {statistics.mean(map(accuracy, runs)):.2f} | {macro_f1:.2f} |")
     return "\n".join(lines)
+
+
+def accuracy(run: dict[str, Any]) -> float:
+    """On dev, in per cent."""
+    return 100 * float(run["metrics"]["dev"]["accuracy"])
 
 
 if __name__ == "__main__":
