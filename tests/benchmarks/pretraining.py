@@ -4,9 +4,9 @@
         --task cic=SNAPSHOT --task titles=SNAPSHOT:5000 --seeds 0 1
 
 Every step is a `wenlei` command, shown as it begins, and left out where its run is finished already, so that the script
-goes on after an interruption; what they say is in SCRATCH/log. As many run at a time as there are cores, each with one thread. A
-task is a snapshot and, after a colon, how many train samples are used; its train texts join the corpus, its dev texts
-judge, nothing looks at test. A row's learning rate is chosen on dev, by the first seed.
+goes on after an interruption; what they say is in SCRATCH/log. As many run at a time as there are cores, one thread
+each. A task is a snapshot and, after a colon, how many train samples are used; its train texts join the corpus, its dev
+texts judge, nothing looks at test. A row's learning rate is chosen on dev, by the first seed.
 Prints the tables of docs/experiments.md.
 """
 
