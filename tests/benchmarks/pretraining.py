@@ -68,12 +68,10 @@ class Bench:
 
     home: Path
 
-    def pretrain(self, arch: str, corpus: Sequence[Path], minutes: float) -> dict[str, Any]:
+    def pretrain(self, arch: str, corpus: Sequence[Path], *, minutes: float, batch_tokens: int) -> dict[str, Any]:
         """The finished `pretrain.json` of `arch`."""
-        out = self.home / f"{arch}-pretrained"
-        return self._finished(
-            out, "pretrain.json", "pretrain", "--arch", arch, "--corpus", *corpus, "--minutes", minutes
-        )
+        given = ["pretrain", "--arch", arch, "--corpus", *corpus, "--minutes", minutes, "--batch-tokens", batch_tokens]
+        return self._finished(self.home / f"{arch}-pretrained", "pretrain.json", *given)
 
     def train(self, task: Task, row: Row, rate: float, seed: int) -> dict[str, Any]:
         """The finished `run.json` of one fine-tuning."""
@@ -114,7 +112,8 @@ def main() -> None:
         start = str(options.home / f"{arch}-pretrained")
         rows += [Row(f"{arch} pretrained", arch, start), Row(f"{arch} random", arch, start, from_scratch=True)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        pretrained = list(pool.map(lambda arch: bench.pretrain(arch, corpus, options.minutes), options.arch))
+        length = {"minutes": options.minutes, "batch_tokens": options.batch_tokens}
+        pretrained = list(pool.map(lambda arch: bench.pretrain(arch, corpus, **length), options.arch))
         sys.stdout.write(pretraining_table(options.arch, pretrained) + "\n\n")
         for task in options.task:
             sys.stdout.write(task_table(bench, pool, task, rows, options.seeds) + "\n\n")
@@ -127,6 +126,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--task", type=Task.parse, action="append", required=True, help="NAME=SNAPSHOT[:LIMIT]")
     parser.add_argument("--arch", nargs="+", default=ARCHITECTURES)
     parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--batch-tokens", type=int, default=2048, help="few, so that the minutes are many steps")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     return parser.parse_args()
 
