@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from model.architectures import elmo_files
-from model.architectures.foreign_weights import FAMILIES, SHARDS, WEIGHTS, weight_files
+from model.architectures.foreign_weights import FAMILIES
+from model.architectures.weight_files import SHARDS, WEIGHTS, weight_files
 from model.console import say
 from model.errors import BadInput
 from model.files import canonical_json, flush, publish, read_json, sha256_file, staging_folder

@@ -104,7 +104,7 @@ def check_words(tokenizer: WordTokenizer, start: Start) -> None:
     Raises:
         BadInput: it has other words, or spells them otherwise.
     """
-    spelled = elmo_files.spelling(elmo_files.read_weights(start.folder), start.folder).numpy()
+    spelled = elmo_files.spelling(elmo_files.read_whole(start.folder), start.folder).numpy()
     if not np.array_equal(spelled, tokenizer.characters_of_words):
         raise BadInput(
             f"the tokenizer of {start.name} has {tokenizer.vocabulary_size:,} words, its model {len(spelled):,}, and "

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import cast
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedModel
 
 from model.architectures.foreign_weights import load_encoder, new_encoder
+from model.architectures.on_encoder import OnEncoder
+from model.architectures.weight_files import read_head
 
 LSTM_LAYERS = 2  # of the BiLSTM, as in the paper
 
@@ -42,15 +43,14 @@ class Pooling(StrEnum):
         return self in (Pooling.LAYERS, Pooling.BILSTM)
 
 
-class BertClassifier(nn.Module):
-    """An encoder without its pooler, a pooling, dropout and a linear head."""
+class BertClassifier(OnEncoder):
+    """An encoder without its pooler, a pooling, dropout and a linear head. Frozen, the mix and the BiLSTM learn too."""
 
     def __init__(
         self, encoder: PreTrainedModel, *, n_labels: int, pooling: Pooling = Pooling.MEAN, dropout: float = 0.1
     ) -> None:
-        super().__init__()
+        super().__init__(encoder)
         config = encoder.config
-        self.encoder = encoder
         self.pooling = pooling
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(config.hidden_size, n_labels)
@@ -81,22 +81,16 @@ class BertClassifier(nn.Module):
 
     @classmethod
     def load(cls, folder: Path, *, pooling: Pooling) -> "BertClassifier":
-        """A trained classifier, as `save` wrote it."""
-        head = load_file(folder / "head.safetensors")
+        """A trained classifier, as `save` wrote it.
+
+        Raises:
+            BadInput: a file is not there or damaged.
+        """
+        head = read_head(folder)
         encoder = load_encoder(folder)
         classifier = cls(encoder, n_labels=len(head["head.bias"]), pooling=pooling)
         classifier.load_state_dict({**encoder.state_dict(prefix="encoder."), **head})
         return classifier.eval()
-
-    def save(self, folder: Path) -> None:
-        """Write `config.json` and `model.safetensors` (the encoder) and `head.safetensors` (all else)."""
-        self.encoder.save_pretrained(folder)
-        head = {name: value for name, value in self.state_dict().items() if not name.startswith("encoder.")}
-        save_file(head, folder / "head.safetensors")
-
-    def freeze_encoder(self) -> None:
-        """Train the head, the mix of layers and the BiLSTM alone: BERT as features."""
-        self.encoder.requires_grad_(False)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
         """Logits (batch, n_labels)."""

@@ -20,8 +20,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from model.architectures.character_cnn import CharacterCnn
-from model.architectures.elmo_files import ElmoConfig, fill, read_weights, spelling
+from model.architectures.elmo_files import ElmoConfig, fill, read_whole, spelling
 from model.architectures.elmo_softmax import CnnSoftmax, Softmax, WordSoftmax
+from model.architectures.weight_files import HEAD, WEIGHTS, read_head
 from model.errors import BadInput
 
 UNKNOWN_WORD = 1  # of the tokenizer; such a word is known by its characters alone
@@ -197,7 +198,7 @@ class ElmoLanguageModel(nn.Module):
             BadInput: the folder is of another architecture, or its weights are not whole.
         """
         config = replace(ElmoConfig.load(folder), **config_changes)
-        weights = read_weights(folder)
+        weights = read_whole(folder)
         model = cls(config, spelling(weights, folder))
         heads = {name.removeprefix(SOFTMAX): weights.pop(name) for name in list(weights) if name.startswith(SOFTMAX)}
         fill(model.encoder, weights, folder)
@@ -209,7 +210,7 @@ class ElmoLanguageModel(nn.Module):
         """Write `config.json` and `model.safetensors`: the encoder's weights, and those of the softmax beside them."""
         self.config.save(folder)
         softmax = self.softmax.state_dict(prefix=SOFTMAX)
-        save_file({**self.encoder.state_dict(), **softmax}, folder / "model.safetensors")
+        save_file({**self.encoder.state_dict(), **softmax}, folder / WEIGHTS)
 
     def loss(self, word_ids: Tensor, char_ids: Tensor, attention_mask: Tensor) -> BiLmLoss:
         """Every word from those before it, and every word from those after it; padding predicts nothing.
@@ -298,7 +299,7 @@ class ElmoClassifier(nn.Module):
         Raises:
             BadInput: the folder is of another architecture, or its weights are not whole.
         """
-        head = read_weights(folder, "head.safetensors")
+        head = read_head(folder)
         encoder = _load_encoder(folder)
         classifier = cls(encoder, n_labels=len(head.get("head.bias", "?")), pooling=pooling).eval()
         fill(classifier, {**encoder.state_dict(prefix="encoder."), **head}, folder)
@@ -308,9 +309,9 @@ class ElmoClassifier(nn.Module):
     def save(self, folder: Path) -> None:
         """Write `config.json` and `model.safetensors` (the biLM) and `head.safetensors` (all else)."""
         self.encoder.config.save(folder)
-        save_file(self.encoder.state_dict(), folder / "model.safetensors")
+        save_file(self.encoder.state_dict(), folder / WEIGHTS)
         head = {name: value for name, value in self.state_dict().items() if not name.startswith("encoder.")}
-        save_file(head, folder / "head.safetensors")
+        save_file(head, folder / HEAD)
 
     def freeze_encoder(self) -> None:
         """Train the mix and the head alone, on the biLM as it answers in inference: ELMo as features."""
@@ -349,7 +350,7 @@ def reversed_order(attention_mask: Tensor) -> Tensor:
 
 
 def _load_encoder(folder: Path, *, filled: bool = True, **config_changes: Any) -> ElmoEncoder:
-    weights = {name: value for name, value in read_weights(folder).items() if not name.startswith(SOFTMAX)}
+    weights = {name: value for name, value in read_whole(folder).items() if not name.startswith(SOFTMAX)}
     encoder = ElmoEncoder(replace(ElmoConfig.load(folder), **config_changes), spelling(weights, folder))
     if filled:
         fill(encoder, weights, folder)

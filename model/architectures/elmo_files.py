@@ -4,10 +4,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from model.architectures.weight_files import checked, read_weights
 from model.errors import BadInput
 from model.files import read_json, write_json
 from model.types import preview
@@ -75,22 +74,16 @@ class ElmoConfig:
         write_json(folder / "config.json", {"model_type": MODEL_TYPE, **asdict(self)})
 
 
-def read_weights(folder: Path, name: str = "model.safetensors") -> dict[str, Tensor]:
-    """All weights of a file, in float32.
+def read_whole(folder: Path) -> dict[str, Tensor]:
+    """All weights of the model in `folder`, in float32.
 
     Raises:
-        BadInput: it can't be read, or a weight is not a number.
+        BadInput: a file can't be read, or a weight is not a number.
     """
-    try:
-        weights = load_file(folder / name)
-    except (OSError, SafetensorError) as error:
-        raise BadInput(f"{folder / name} can't be read ({error}); copy the whole folder again") from None
-    for weight, value in weights.items():
-        if value.is_floating_point() and not value.isfinite().all():
-            raise BadInput(
-                f"{folder / name}: {weight} holds a value that is not a number; the training that wrote it broke"
-            )
-    return {weight: value.float() if value.is_floating_point() else value for weight, value in weights.items()}
+    return {
+        name: checked(value, name, folder) if value.is_floating_point() else value
+        for name, value in read_weights(folder)
+    }
 
 
 def spelling(weights: dict[str, Tensor], folder: Path) -> Tensor:

@@ -5,14 +5,12 @@ have to be the same, but for heads, which the encoder has no use for and pretrai
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 from transformers import (
     BertConfig,
@@ -35,12 +33,10 @@ from transformers import (
 
 from model.architectures.nezha import NezhaConfig, NezhaForPreTraining, NezhaModel
 from model.architectures.tdmca import MemoryCompressedGpt, MemoryCompressedGpt2, memory_compression
+from model.architectures.weight_files import checked, read_weights
 from model.errors import BadInput
 from model.files import read_json
 from model.types import preview
-
-WEIGHTS = "model.safetensors"
-SHARDS = "model.safetensors.index.json"
 
 Build = Callable[[Any], PreTrainedModel]  # from settings of its own kind
 
@@ -221,9 +217,9 @@ def _fill(model: PreTrainedModel, folder: Path, *, new_convolutions: bool) -> No
         if name in found:
             raise BadInput(f"{folder} has {name} twice, under several prefixes; it is more than one model, save one")
         if name in own:
-            found[name] = _checked(value, stored_name, folder)
+            found[name] = checked(value, stored_name, folder)
         elif name in aliases:
-            copies[aliases[name]] = _checked(value, stored_name, folder)
+            copies[aliases[name]] = checked(value, stored_name, folder)
         elif not (_HEAD.match(name) or _COMPUTED.search(name)):
             surplus.append(stored_name)
     found = {**copies, **found}
@@ -253,48 +249,6 @@ def plain(name: str) -> str:
     if path and path[-1] == "LayerNorm":
         last = _OLD_NORM.get(last, last)
     return ".".join([*path, last])
-
-
-def read_weights(folder: Path) -> Iterator[tuple[str, Tensor]]:
-    """Names and values in `folder`/model.safetensors, or in the shards that its index lists.
-
-    Raises:
-        BadInput: there is no such file, or it is damaged.
-    """
-    for path in weight_files(folder):
-        try:
-            yield from load_file(path).items()
-        except FileNotFoundError:
-            raise BadInput(f"{folder} has no {path.name}; copy the whole folder again") from None
-        except SafetensorError as error:
-            raise BadInput(f"{path} can't be read: {error}; copy it again") from None
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files that hold a folder's weights, in order.
-
-    Raises:
-        BadInput: the list of shards can't be read.
-    """
-    if (folder / WEIGHTS).exists() or not (index := folder / SHARDS).exists():
-        return [folder / WEIGHTS]
-    try:
-        names = sorted(set(read_json(index)["weight_map"].values()))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"{index} can't be read as a list of shards: {error!r}; copy it again") from None
-    if strange := [name for name in names if Path(name).name != name]:
-        raise BadInput(f"{index} lists {preview(strange, 3)}, which is not beside it; copy the whole folder again")
-    return [folder / name for name in names]
-
-
-def _checked(value: Tensor, name: str, folder: Path) -> Tensor:
-    value = value.float()
-    if bad := int((~value.isfinite()).sum()):
-        raise BadInput(
-            f"{folder}: {bad:,} of {value.numel():,} values of {name} are NaN or infinite; the file is damaged or its "
-            "training diverged, take another copy or an earlier checkpoint"
-        )
-    return value
 
 
 def _check_names(folder: Path, model_type: str, *, missing: list[str], surplus: list[str], n_own: int) -> None:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from model.architectures.foreign_weights import FAMILIES, load_encoder, new_encoder, read_settings
+from model.architectures.on_encoder import OnEncoder
+from model.architectures.weight_files import read_head
 from model.errors import BadInput
 
 MODEL_TYPES = ("openai-gpt", "gpt2")
@@ -142,14 +143,13 @@ class Joint:
     language_model_loss: Tensor
 
 
-class _Head(nn.Module):
+class _Head(OnEncoder):
     """A decoder, dropout and a linear head on the extract token's state; λ (`lm_weight`) of the language model."""
 
     def __init__(
         self, encoder: PreTrainedModel, *, n_labels: int, lm_weight: float = 0.5, dropout: float = 0.1
     ) -> None:
-        super().__init__()
-        self.encoder = encoder  # a decoder; the name is the one that pretrained parts have in every classifier
+        super().__init__(encoder)  # a decoder; the name is the one that pretrained parts have in every classifier
         self.lm_weight = lm_weight
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(encoder.config.hidden_size, n_labels)
@@ -158,20 +158,15 @@ class _Head(nn.Module):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """A trained one, as `save` wrote it, in evaluation mode."""
-        head = load_file(folder / "head.safetensors")
+        """A trained one, as `save` wrote it, in evaluation mode.
+
+        Raises:
+            BadInput: a file is not there or damaged.
+        """
+        head = read_head(folder)
         loaded = cls(load_decoder(folder), n_labels=len(head["head.bias"]))
         loaded.head.load_state_dict({name.removeprefix("head."): value for name, value in head.items()})
         return loaded.eval()
-
-    def save(self, folder: Path) -> None:
-        """Write `config.json` and `model.safetensors` (the decoder) and `head.safetensors` (all else)."""
-        self.encoder.save_pretrained(folder)
-        save_file(self.head.state_dict(prefix="head."), folder / "head.safetensors")
-
-    def freeze_encoder(self) -> None:
-        """Train the head alone."""
-        self.encoder.requires_grad_(False)
 
     def extract(self, states: Tensor, attention_mask: Tensor) -> Tensor:
         """The last real position's state: (batch, length, hidden_size) → (batch, hidden_size)."""

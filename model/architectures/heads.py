@@ -12,19 +12,19 @@ Each is one linear layer on an encoder of `load_encoder`: BERT, ERNIE, ELECTRA o
 from pathlib import Path
 from typing import Self
 
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from model.architectures.foreign_weights import load_encoder
+from model.architectures.on_encoder import OnEncoder
+from model.architectures.weight_files import read_head
 
 
-class _Head(nn.Module):
+class _Head(OnEncoder):
     """An encoder, dropout and a linear layer with `n_outputs` rows."""
 
     def __init__(self, encoder: PreTrainedModel, *, n_outputs: int, dropout: float = 0.1) -> None:
-        super().__init__()
-        self.encoder = encoder
+        super().__init__(encoder)
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(encoder.config.hidden_size, n_outputs)
         nn.init.normal_(self.head.weight, std=encoder.config.initializer_range)
@@ -32,20 +32,15 @@ class _Head(nn.Module):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """A trained one, as `save` wrote it, in evaluation mode."""
-        head = load_file(folder / "head.safetensors")
+        """A trained one, as `save` wrote it, in evaluation mode.
+
+        Raises:
+            BadInput: a file is not there or damaged.
+        """
+        head = read_head(folder)
         loaded = cls(load_encoder(folder), n_outputs=len(head["head.bias"]))
         loaded.head.load_state_dict({name.removeprefix("head."): value for name, value in head.items()})
         return loaded.eval()
-
-    def save(self, folder: Path) -> None:
-        """Write `config.json` and `model.safetensors` (the encoder) and `head.safetensors` (all else)."""
-        self.encoder.save_pretrained(folder)
-        save_file(self.head.state_dict(prefix="head."), folder / "head.safetensors")
-
-    def freeze_encoder(self) -> None:
-        """Train the head alone: BERT as features."""
-        self.encoder.requires_grad_(False)
 
     def states(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None) -> Tensor:
         """Hidden states of the last layer: (batch, length, hidden_size)."""

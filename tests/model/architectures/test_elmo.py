@@ -329,7 +329,7 @@ def spoilt(start: Path, folder: Path, change: str) -> None:
         ("missing", r"lacks the weights forward_layers\.0\.lstm\.weight_hr_l0"),
         ("unexpected", r"weights that no ELMo of its config\.json has: pooler\.weight"),
         ("shape", r"weight_hr_l0 is \(5, 20\), its config\.json says \(12, 20\)"),
-        ("nan", r"weight_hr_l0 holds a value that is not a number"),
+        ("nan", r"1 of 240 values of forward_layers\.0\.lstm\.weight_hr_l0 are NaN or infinite"),
         ("characters", "lacks word_characters"),
         ("type", "is of a bert model"),
         ("key", "colour"),
@@ -351,8 +351,10 @@ def test_half_a_softmax_is_refused_for_pretraining_alone(start: Path, tmp_path: 
 
 
 def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="can't be read"):
+    with pytest.raises(BadInput, match=r"has no model\.safetensors"):
         ElmoClassifier.start(tmp_path, n_labels=2)
+    with pytest.raises(BadInput, match=r"config\.json can't be read as that of an ELMo"):
+        ElmoLanguageModel.load(tmp_path)
 
 
 @pytest.mark.parametrize(
