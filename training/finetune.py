@@ -14,7 +14,7 @@ from model.snapshot import Snapshot
 from model.types import Sample, Split, Taxonomy
 from training.data import encode
 from training.kinds import BertKind, Kind
-from training.loop import Options, Progress, Training
+from training.loop import Options, Training, cost_of
 from training.pretrained import Start, resolve
 from training.recipe import Prepared, Trained, train
 from training.start_checks import check_architecture
@@ -135,16 +135,3 @@ def finetune(
     """
     recipe = FinetuneRecipe.resolve(snapshot.taxonomy, kind, options, seed=seed, cache=cache)
     return train(snapshot, recipe, out=out)
-
-
-def cost_of(progress: Progress) -> dict[str, Any]:
-    """What a training took, for `run.json`."""
-    return {
-        "seconds": round(progress.seconds, 1),
-        "steps": progress.step,
-        "best_step": progress.best_step,
-        "device": progress.device,
-        "precision": progress.precision,
-        "threads": torch.get_num_threads(),
-        "history": progress.history,
-    }

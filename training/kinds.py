@@ -1,6 +1,5 @@
 """What is particular to an architecture in fine-tuning: its tokenizer, its network, its objective."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from training.classifying import Classifying, JointlyClassifying
 from training.data import Dataset
 from training.loop import Objective
 from training.pretrained import Start
-from training.start_checks import check_embeddings, check_known, check_words
+from training.start_checks import check_embeddings, check_known, check_pairs, check_words
 
 
 class PretrainedClassifier(Protocol):
@@ -79,15 +78,9 @@ class BertKind:
         """The start's own sub-words."""
         tokenizer = subwords.load(start.folder, max_length=max_length)
         check_embeddings(tokenizer.vocabulary_size, start)
-
-        def save(folder: Path) -> None:
-            for name in ("tokenizer.json", "tokenizer_config.json"):
-                if (start.folder / name).exists():
-                    shutil.copyfile(start.folder / name, folder / name)
-
         return Opened(
             tokenizer=tokenizer,
-            save=save,
+            save=start.copy_tokenizer,
             check=partial(check_known, name="input_ids", unknown=tokenizer.unknown_id, start=start),
             classifier=partial(BertClassifier.start, start.folder, pooling=self.pooling),
         )
@@ -110,11 +103,18 @@ class GptKind:
 
     def open(self, start: Start, *, max_length: int) -> Opened:
         """The start's sub-words in GPT's frame, whose tokens get embeddings of their own."""
+        check_embeddings(subwords.vocabulary_size(start.folder), start)
         tokenizer = gpt_frame.load(start.folder, max_length=max_length, similarity=self.similarity)
+
+        def check(train_set: Dataset) -> None:
+            if self.similarity:
+                check_pairs(train_set)
+            check_known(train_set, name="input_ids", unknown=tokenizer.unknown_id, start=start)
+
         return Opened(
             tokenizer=tokenizer,
             save=tokenizer.save,
-            check=partial(check_known, name="input_ids", unknown=tokenizer.unknown_id, start=start),
+            check=check,
             classifier=partial(
                 GptClassifier.start,
                 start.folder,

@@ -78,6 +78,19 @@ class Progress:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
+def cost_of(progress: Progress) -> dict[str, Any]:
+    """What a training took, for its run's record."""
+    return {
+        "seconds": round(progress.seconds, 1),
+        "steps": progress.step,
+        "best_step": progress.best_step,
+        "device": progress.device,
+        "precision": progress.precision,
+        "threads": torch.get_num_threads(),
+        "history": progress.history,
+    }
+
+
 class Examples(Protocol):
     """What a network is fitted to or judged by."""
 

@@ -17,9 +17,10 @@ from training import packed_e5, vocabulary_files
 OFFLINE = "offline"
 PRETRAINING = "pretrain.json"  # what the folder of a pretraining's run has, and no other
 MODEL_TYPES = (*FAMILIES, elmo_files.MODEL_TYPE)
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 ON_THE_HUB = (
     "config.json", "model.safetensors", "model-*.safetensors", SHARDS,
-    "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt",
+    *TOKENIZER_FILES, "vocab.txt", "vocab.json", "merges.txt",
 )  # fmt: skip
 # Who turns older weights on the hub into safetensors, and what its pull requests are called
 CONVERTER = ("SFconvertbot", "Adding `safetensors` variant of this model")
@@ -33,6 +34,12 @@ class Start:
     name: str
     sha256: str
     model_type: str
+
+    def copy_tokenizer(self, folder: Path) -> None:
+        """Put the tokenizer's files into `folder`, as they are."""
+        for name in TOKENIZER_FILES:
+            if (self.folder / name).exists():
+                shutil.copyfile(self.folder / name, folder / name)
 
 
 def resolve(init: str, *, cache: Path) -> Start:

@@ -11,6 +11,7 @@ from model.architectures.foreign_weights import read_config
 from model.errors import BadInput
 from model.files import read_json
 from model.tokenization.words import WordTokenizer
+from model.types import IntArray
 from training.data import LENGTH_MULTIPLE, Dataset
 from training.onnx_builder import ACTIVATIONS
 from training.pretrained import Start
@@ -77,6 +78,15 @@ def _check_length(config: Mapping[str, Any], setting: str, *, init: str, arch: s
             f"--init {init}: config.json is not that of a {arch.upper()} ({error!r}), it has to say {setting}; "
             "save it again"
         ) from None
+    check_positions(longest, init=init, max_length=max_length)
+
+
+def check_positions(longest: int, *, init: str, max_length: int) -> None:
+    """Refuse texts that are longer than the table of `longest` positions.
+
+    Raises:
+        BadInput: they are.
+    """
     positions = longest // LENGTH_MULTIPLE * LENGTH_MULTIPLE  # batches are padded to a multiple
     if max_length > positions:
         raise BadInput(
@@ -112,6 +122,18 @@ def check_words(tokenizer: WordTokenizer, start: Start) -> None:
         )
 
 
+def check_pairs(train_set: Dataset) -> None:
+    """Refuse texts that have no order to leave out.
+
+    Raises:
+        BadInput: none of them is a pair.
+    """
+    if all(sample.pair is None for sample in train_set.samples):
+        raise BadInput(
+            f"--similarity is for pairs of texts, and none of the {len(train_set):,} train samples is one; leave it out"
+        )
+
+
 def check_known(train_set: Dataset, *, name: str, unknown: int | None, start: Start) -> None:
     """Refuse a tokenizer that does not know the texts' characters; `unknown`: its id in the inputs called `name`.
 
@@ -119,6 +141,14 @@ def check_known(train_set: Dataset, *, name: str, unknown: int | None, start: St
         BadInput: too many of the texts' tokens are unknown to it.
     """
     ids = np.concatenate([encoded.inputs[name].ravel() for encoded in train_set.encoded])
-    ids = ids[ids != train_set.padding[name]]
+    check_ids_known(ids[ids != train_set.padding[name]], unknown=unknown, start=start)
+
+
+def check_ids_known(ids: IntArray, *, unknown: int | None, start: Start) -> None:
+    """Refuse a tokenizer that gives too many of the tokens `ids` the id `unknown`.
+
+    Raises:
+        BadInput: they are too many.
+    """
     if (share := float((ids == unknown).mean())) > MAX_UNKNOWN:
         raise BadInput(f"{share:.0%} of the texts' tokens are unknown to {start.name}; take a start for Chinese")

@@ -39,8 +39,8 @@ class SubwordTokenizer:
 
     def __init__(self, engine: Engine, *, padding_id: int, inputs: Sequence[str] = INPUTS) -> None:
         self._engine = engine
-        self.vocabulary_size = engine.get_vocab_size()
-        self.unknown_id = next((i for token in UNKNOWN_TOKENS if (i := engine.token_to_id(token)) is not None), None)
+        self.vocabulary_size = _rows(engine)
+        self.unknown_id = unknown_id(engine)
         self.padding = {name: padding_id if name in ("input_ids", SWAPPED) else 0 for name in inputs}
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:
@@ -85,6 +85,15 @@ def load(folder: Path, *, max_length: int) -> SubwordTokenizer:
     return from_engine(read_engine(folder), max_length=max_length, inputs=_read_inputs(folder), source=folder)
 
 
+def vocabulary_size(folder: Path) -> int:
+    """The rows that a table of embeddings needs for the tokens in `folder`/tokenizer.json: the highest id and one.
+
+    Raises:
+        BadInput: the file can't be read.
+    """
+    return _rows(read_engine(folder))
+
+
 def read_engine(folder: Path) -> Engine:
     """What `folder`/tokenizer.json describes.
 
@@ -96,6 +105,11 @@ def read_engine(folder: Path) -> Engine:
         return Engine.from_file(str(path))
     except Exception as error:  # tokenizers raises nothing narrower
         raise BadInput(f"{path} can't be read as a tokenizer: {error}; copy it again") from None
+
+
+def unknown_id(engine: Engine) -> int | None:
+    """The id of what the vocabulary does not know; None where it knows every byte."""
+    return next((i for token in UNKNOWN_TOKENS if (i := engine.token_to_id(token)) is not None), None)
 
 
 def from_engine(engine: Engine, *, max_length: int, inputs: Sequence[str] = INPUTS, source: Path) -> SubwordTokenizer:
@@ -114,6 +128,11 @@ def from_engine(engine: Engine, *, max_length: int, inputs: Sequence[str] = INPU
     engine.enable_truncation(max_length)
     engine.no_padding()
     return SubwordTokenizer(engine, padding_id=padding_id, inputs=inputs)
+
+
+def _rows(engine: Engine) -> int:
+    # not their number: ids may leave gaps
+    return max(engine.get_vocab().values(), default=-1) + 1
 
 
 def _padding_id(engine: Engine) -> int | None:

@@ -1,15 +1,22 @@
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
+from bundles import CHARACTERS as CHARACTERS_OF_ALL
+from bundles import character_tokenizer
 from checkpoints import N_TOKENS, PUBLISHED, published
 from elmos import CHARACTERS, WORDS, tiny_elmo_start, tiny_tokenizer
+from starts import tiny_start
 
 from model.errors import BadInput
 from model.files import read_json, write_json
 from model.tokenization.base import Encoded
+from model.tokenization.subwords import SubwordTokenizer
 from model.tokenization.words import WordTokenizer
-from training.data import Dataset
+from model.types import Sample, Split, Task, Taxonomy
+from training.data import Dataset, encode
+from training.kinds import GptKind
 from training.pretrained import Start
 from training.start_checks import check_architecture, check_embeddings, check_known, check_words
 
@@ -101,6 +108,26 @@ def test_a_tokenizer_of_more_tokens_than_embeddings_is_refused(model_type: str, 
     check_embeddings(N_TOKENS, start)
     with pytest.raises(BadInput, match="the tokenizer of tiny has 61 tokens, its encoder 60 embeddings"):
         check_embeddings(N_TOKENS + 1, start)
+
+
+def test_a_tokenizer_that_is_not_the_decoder_s_is_refused(tmp_path: Path) -> None:
+    start = Start(folder=tiny_start(tmp_path, arch="gpt"), name="tiny", sha256="", model_type="openai-gpt")
+    n_tokens = character_tokenizer().get_vocab_size()
+    opened = GptKind().open(start, max_length=32)
+    assert cast(SubwordTokenizer, opened.tokenizer).vocabulary_size == n_tokens + 3, "the frame's tokens may be new"
+    character_tokenizer(CHARACTERS_OF_ALL + "龘").save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(BadInput, match=f"tiny has {n_tokens + 1} tokens, its encoder {n_tokens} embeddings"):
+        GptKind().open(start, max_length=32)
+
+
+def test_similarity_is_refused_where_no_text_is_a_pair(tmp_path: Path) -> None:
+    start = Start(folder=tiny_start(tmp_path, arch="gpt"), name="tiny", sha256="", model_type="openai-gpt")
+    taxonomy = Taxonomy(Task.SINGLE, ("好评", "差评"))
+    alone, pair = Sample("1", "好", None, ("好评",), Split.TRAIN), Sample("2", "好", "坏", ("差评",), Split.TRAIN)
+    opened = GptKind(similarity=True).open(start, max_length=32)
+    opened.check(encode([alone, pair], opened.tokenizer, taxonomy))
+    with pytest.raises(BadInput, match="--similarity is for pairs of texts, and none of the 2 train samples is one"):
+        opened.check(encode([alone, alone], opened.tokenizer, taxonomy))
 
 
 def test_words_of_another_model_are_refused(tmp_path: Path) -> None:

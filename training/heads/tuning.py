@@ -18,8 +18,7 @@ from model.console import say
 from model.errors import BadInput, BadRun
 from model.files import only_process
 from model.tokenization import subwords
-from model.types import IntArray, Split
-from training.data import LENGTH_MULTIPLE
+from model.types import Split
 from training.device import NumberFormat, pick_device
 from training.heads.choices import GptChoice, MultipleChoice
 from training.heads.data import read_rows
@@ -27,11 +26,10 @@ from training.heads.run import HeadRun, describe_file, open_run, start_run
 from training.heads.spans import AnswerSpans
 from training.heads.task import Task
 from training.heads.tokens import TokenLabelling
-from training.loop import Options, Progress, Training
+from training.loop import Options, Training, cost_of
 from training.pretrained import Start
-from training.start_checks import MAX_UNKNOWN
+from training.start_checks import check_embeddings, check_ids_known, check_positions
 
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 AnyTask = Task[Any, Any]
 # What `task.json` calls a task, and whether its network is a decoder
 TASKS: dict[tuple[str, bool], type[AnyTask]] = {
@@ -81,7 +79,8 @@ def finetune(
         for what, number in task.losses(dataset).items():
             if number:
                 say(f"{split}: {number:,} {what}")
-    check_known(datasets[Split.TRAIN].ids(), start)
+    unknown = subwords.unknown_id(subwords.read_engine(start.folder))
+    check_ids_known(datasets[Split.TRAIN].ids(), unknown=unknown, start=start)
     torch.manual_seed(seed)
     network = task.start(start.folder, dropout=options.dropout)
     if options.freeze:
@@ -118,7 +117,9 @@ def finetune(
         }
         save(network, start, run.model_path)
         finished = run.finish(
-            found=settled.to_json(), figures=figures, cost=cost_of(progress, time.monotonic() - started)
+            found=settled.to_json(),
+            figures=figures,
+            cost={**cost_of(progress), "total_seconds": round(time.monotonic() - started, 1)},
         )
         shutil.rmtree(run.checkpoint_path)
     return finished
@@ -128,9 +129,7 @@ def save(network: nn.Module, start: Start, folder: Path) -> None:
     """Write all that answering needs into `folder`."""
     folder.mkdir(exist_ok=True)
     cast(Callable[[Path], None], network.save)(folder)
-    for name in TOKENIZER_FILES:
-        if (start.folder / name).exists():
-            shutil.copyfile(start.folder / name, folder / name)
+    start.copy_tokenizer(folder)
 
 
 def answer(path: Path, file: Path) -> list[dict[str, Any]]:
@@ -164,42 +163,8 @@ def check_start(start: Start, task: AnyTask, options: HeadOptions) -> PreTrained
             f"--init {options.init} is a {config.model_type} decoder, whose states see only what is before them; "
             f"wenlei finetune {task.name} needs an encoder: bert, ernie, electra or nezha"
         )
-    positions = config.max_position_embeddings // LENGTH_MULTIPLE * LENGTH_MULTIPLE  # batches are padded to a multiple
     # NEZHA's config names positions too, but it has no table of them: they are relative
-    if options.max_length > positions and not isinstance(config, NezhaConfig):
-        raise BadInput(
-            f"--max-length {options.max_length} is more than the {positions} positions of {options.init}; "
-            "give at most that many"
-        )
-    size = subwords.load(start.folder, max_length=options.max_length).vocabulary_size
-    if size > config.vocab_size:
-        raise BadInput(
-            f"the tokenizer of {start.name} has {size:,} tokens, its encoder {config.vocab_size:,} embeddings; "
-            "they don't belong together"
-        )
+    if not isinstance(config, NezhaConfig):
+        check_positions(config.max_position_embeddings, init=options.init, max_length=options.max_length)
+    check_embeddings(subwords.vocabulary_size(start.folder), start)
     return config
-
-
-def check_known(ids: IntArray, start: Start) -> None:
-    """Refuse a start that doesn't know the characters of the texts.
-
-    Raises:
-        BadInput: too many of their tokens are unknown.
-    """
-    unknown = subwords.load(start.folder, max_length=LENGTH_MULTIPLE).unknown_id
-    if (share := float((ids == unknown).mean())) > MAX_UNKNOWN:
-        raise BadInput(f"{share:.0%} of the texts' tokens are unknown to {start.name}; take a start for Chinese")
-
-
-def cost_of(progress: Progress, seconds: float) -> dict[str, Any]:
-    """What a training took, for `task.json`; `seconds` are those of this process."""
-    return {
-        "seconds": round(seconds, 1),
-        "training_seconds": round(progress.seconds, 1),
-        "steps": progress.step,
-        "best_step": progress.best_step,
-        "device": progress.device,
-        "precision": progress.precision,
-        "threads": torch.get_num_threads(),
-        "history": progress.history,
-    }

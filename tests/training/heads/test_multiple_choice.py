@@ -3,13 +3,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bundles import character_tokenizer
+from bundles import CHARACTERS, character_tokenizer
 from made_tasks import chosen, options, write_rows
 from starts import tiny_start
 from torch.nn import functional
 from transformers import GPT2Config, GPT2Model, OpenAIGPTConfig, OpenAIGPTModel
 
-from model.files import read_json
+from model.files import read_json, write_json
 from model.types import Split
 from training.device import NumberFormat
 from training.heads.choices import ChoiceRow, ChoiceSet, GptChoice, MultipleChoice, choice_loss
@@ -96,6 +96,18 @@ def test_decoders_choose_too(decoder: Start, tiny_bert: Path, tmp_path: Path) ->
     answered = answer(run.path, files[Split.TEST])
     right = [said["answer"] == gold["answer"] for said, gold in zip(answered, parts[Split.TEST], strict=True)]
     assert np.mean(right) == pytest.approx(run.figures["test"]["accuracy"])
+
+
+def test_a_decoder_whose_vocabulary_has_no_padding_chooses_too(tmp_path: Path) -> None:
+    tokens = ["<unk>", *(f"{character}{end}" for character in dict.fromkeys(CHARACTERS) for end in ("", "</w>"))]
+    write_json(tmp_path / "vocab.json", {token: number for number, token in enumerate(tokens)})
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    config = OpenAIGPTConfig(vocab_size=len(tokens), n_positions=64, n_embd=32, n_layer=1, n_head=4)
+    OpenAIGPTModel(config).save_pretrained(tmp_path)
+    start = resolve(str(tmp_path), cache=tmp_path / "cache")
+    files = {split: write_rows(tmp_path / f"{split}.jsonl", chosen(8, seed=1)) for split in (Split.TRAIN, Split.DEV)}
+    run = finetune(GptChoice(), files, start=start, options=options(tmp_path, epochs=1), seed=1, out=tmp_path / "run")
+    assert len(answer(run.path, files[Split.DEV])) == 8
 
 
 def test_a_decoders_loss_has_its_language_models_in_it(decoder: Start) -> None:
