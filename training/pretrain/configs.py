@@ -15,7 +15,10 @@ from model.architectures.elmo_files import ElmoConfig
 from model.architectures.nezha import NezhaConfig
 from model.errors import BadInput
 from model.files import read_json
+from model.tokenization import words
 from training.pretrain.options import Decay, Optimizer
+
+SMALLEST = 100  # tokens of a vocabulary: fewer leave nothing to Chinese characters
 
 
 class Arch(StrEnum):
@@ -34,10 +37,16 @@ class Attention(StrEnum):
     MEMORY_COMPRESSED = "memory-compressed"
 
 
-def _check_positive(size: Any, names: tuple[str, ...]) -> None:
-    for name in names:
-        if getattr(size, name) < 1:
-            raise BadInput(f"{name} is {getattr(size, name)}; it must be at least 1")
+SHORTEST = 8  # tokens or words of a text; special tokens take three of them
+
+
+def _check(size: Any, **least: int) -> None:
+    """Refuse what no model can be built of: a number below its least, a dropout that is no probability."""
+    for name, fewest in {"max_length": SHORTEST, **least}.items():
+        if getattr(size, name) < fewest:
+            raise BadInput(f"{name} is {getattr(size, name)}; it must be at least {fewest}")
+    if not 0 <= size.dropout < 1:
+        raise BadInput(f"dropout is {size.dropout}; it is a probability, 0 at least and less than 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +62,7 @@ class TransformerSize:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        _check_positive(self, ("vocabulary", "layers", "hidden_size", "heads", "inner_size", "max_length"))
+        _check(self, vocabulary=SMALLEST, layers=1, hidden_size=1, heads=1, inner_size=1)
         if self.hidden_size % self.heads:
             raise BadInput(
                 f"hidden_size {self.hidden_size} is no multiple of heads {self.heads}; each head gets a part"
@@ -107,7 +116,18 @@ class ElmoSize:
     sampled_words: int = 4_096
 
     def __post_init__(self) -> None:
-        _check_positive(self, ("vocabulary", "characters", "max_length", "character_size"))
+        _check(
+            self,
+            vocabulary=len(words.SPECIAL_WORDS) + words.FEWEST_WORDS,
+            characters=words.FIRST_CHARACTER + 1,
+            character_size=1,
+            n_highways=0,
+            correction_size=1,
+            sampled_words=0,
+        )
+        for each in self.filters:
+            if len(each) != 2 or min(each) < 1:
+                raise BadInput(f"filters has {list(each)}; each is a width and a number of filters, 1 at least")
 
     def config(self, *, vocabulary: int, characters: int, word_length: int) -> ElmoConfig:
         """The configuration of a model with the vocabularies that there are."""
@@ -204,10 +224,21 @@ def changed(size: Size, changes: Any, path: Path) -> Size:
     for name, value in changes.items():
         now = getattr(size, name)
         wanted = (int, float) if isinstance(now, float) else (list,) if isinstance(now, tuple) else (type(now),)
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            raise BadInput(f"{path}: {name} is {value!r}; it has to be like {now!r}")
-    return replace(size, **{name: _tuples(value) for name, value in changes.items()})
+        pairs = isinstance(value, list) and all(
+            isinstance(pair, list) and all(type(number) is int for number in pair) for pair in value
+        )
+        if not isinstance(value, wanted) or isinstance(value, bool) or (wanted == (list,) and not pairs):
+            raise BadInput(f"{path}: {name} is {value!r}; it has to be like {_listed(now)!r}")
+    try:
+        return replace(size, **{name: _tuples(value) for name, value in changes.items()})
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
 
 
 def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _listed(value: Any) -> Any:
+    """As JSON would have it."""
+    return list(map(_listed, value)) if isinstance(value, tuple) else value

@@ -58,8 +58,12 @@ class Options:
         for name in ("batch_tokens", "accumulate", "max_length", "evaluations", "held_out_windows"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if (self.steps is not None and self.steps < 0) or (self.minutes is not None and self.minutes <= 0):
-            raise BadInput("--minutes must be more than 0, --steps 0 at least, which leaves the weights as they start")
+        if self.steps is not None and self.steps < 0:
+            raise BadInput(f"--steps {self.steps}: give 0 at least, which leaves the weights as they start")
+        if self.minutes is not None and not 0 < self.minutes < math.inf:
+            raise BadInput(f"--minutes {self.minutes:g}: give a number of minutes, more than 0")
+        if not 0 <= self.learning_rate < math.inf:
+            raise BadInput(f"--learning-rate {self.learning_rate:g}: give a number, 0 at least; 1e-3 say")
         if self.batch_tokens < self.max_length:
             raise BadInput(
                 f"--batch-tokens {self.batch_tokens} holds no text of --max-length {self.max_length}; "

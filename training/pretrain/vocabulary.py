@@ -20,13 +20,13 @@ from model.tokenization.subwords import FEWEST_TOKENS
 from model.tokenization.words import LONGEST_WORD, WordTokenizer, words_of
 from model.types import preview
 from training.pretrain import wordpiece
+from training.pretrain.configs import SMALLEST
 from training.pretrain.corpus import Corpus
 from training.pretrain.sentences import sentences
 from training.pretrain.survey import Survey
 from training.pretrain.wordpiece import SPECIAL_TOKENS
 
 SAMPLE_CHARACTERS = 100_000_000  # of a sample; more text hardly changes which characters and words are frequent
-SMALLEST = 100  # tokens of a trained vocabulary
 _MOST_CHARACTERS = 0.75  # of a vocabulary; the rest is left to pieces of words
 _MOST_COUNTED = 2_000_000  # different words counted at a time; those seen once go when there are more
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")

@@ -1,6 +1,7 @@
 """`wenlei pretrain`, from text files to a start that can be trained on."""
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from starts import tiny_start
 import model.console as console_module
 import training.pretrain.live as live_module
 from app.cli import main
-from model.errors import BadRun
+from model.errors import BadInput, BadRun
 from model.files import read_json
 from training.pretrain.configs import Arch, Attention, habits, read_size
 from training.pretrain.loop import Pretraining
@@ -222,6 +223,8 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--arch", "bert", "--steps", "1", "--config", "{strange}"), "unknown keys colour; there are dropout, heads"),
         (("--arch", "bert", "--steps", "1", "--config", "{wrong}"), "layers is 'four'; it has to be like 4"),
         (("--arch", "bert",), "ends after --steps or after --minutes"),
+        (("--arch", "bert", "--minutes", "nan"), "--minutes nan: give a number of minutes"),
+        (("--arch", "bert", "--steps", "1", "--learning-rate", "inf"), "--learning-rate inf: give a number"),
         (("--arch", "bert", "--steps", "1", "--minutes", "1"), "ends after --steps or after --minutes"),
         (("--arch", "word2vec", "--steps", "1"), "--arch word2vec: choose one of elmo, gpt, bert, nezha"),
         (("--arch", "bert", "--steps", "1", "--optimizer", "sgd"), "--optimizer sgd: choose one of adamw, lamb"),
@@ -265,6 +268,34 @@ def test_a_batch_beyond_the_memory_is_refused(corpus: Path, tmp_path: Path, caps
     asked[asked.index("512")] = str(10**10)
     _, told = run(*asked, code=2, capsys=capsys)
     assert "would fit, and with --accumulate" in told
+
+
+@pytest.mark.parametrize(
+    ("arch", "changes", "message"),
+    [
+        ("bert", {"dropout": 2}, "dropout is 2; it is a probability"),
+        ("elmo", {"dropout": -0.5}, "dropout is -0.5; it is a probability"),
+        ("gpt", {"max_length": 2}, "max_length is 2; it must be at least 8"),
+        ("nezha", {"vocabulary": 50}, "vocabulary is 50; it must be at least 100"),
+        ("bert", {"heads": 0}, "heads is 0; it must be at least 1"),
+        ("elmo", {"characters": 5}, "characters is 5; it must be at least 10"),
+        ("elmo", {"vocabulary": 10}, "vocabulary is 10; it must be at least 15"),
+        ("elmo", {"n_highways": -1}, "n_highways is -1; it must be at least 0"),
+        ("elmo", {"sampled_words": -1}, "sampled_words is -1; it must be at least 0"),
+        ("elmo", {"correction_size": 0}, "correction_size is 0; it must be at least 1"),
+        ("elmo", {"filters": [["a", 1]]}, "filters is [['a', 1]]; it has to be like [[1, 32], [2, 64]"),
+        ("elmo", {"filters": [1, 2]}, "filters is [1, 2]; it has to be like"),
+        ("elmo", {"filters": [[1, 0]]}, "filters has [1, 0]; each is a width and a number"),
+        ("elmo", {"filters": [[1, 2, 3]]}, "filters has [1, 2, 3]; each is a width and a number"),
+    ],
+)
+def test_a_size_that_can_not_be_is_refused_by_file_and_key(
+    arch: str, changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "size.json"
+    path.write_text(json.dumps(changes))
+    with pytest.raises(BadInput, match=re.escape(f"{path}: {message}")):
+        read_size(Arch(arch), str(path))
 
 
 @pytest.mark.parametrize(("arch", "millions"), [("bert", 103), ("nezha", 103), ("gpt", 116)])

@@ -290,8 +290,8 @@ def test_minutes_end_a_training_and_its_clock_goes_on_after_a_break(tmp_path: Pa
     [
         ({"steps": None}, "give one of them"),
         ({"minutes": 3.0}, "give one of them"),
-        ({"steps": -1}, "--steps 0 at least"),
-        ({"steps": None, "minutes": 0.0}, "--minutes must be more than 0"),
+        ({"steps": -1}, "--steps -1: give 0 at least"),
+        ({"steps": None, "minutes": 0.0}, "--minutes 0: give a number of minutes, more than 0"),
         ({"accumulate": 0}, "accumulate is 0"),
         ({"batch_tokens": 16}, "holds no text of --max-length 32"),
     ],
