@@ -7,10 +7,10 @@ from one has the losses of a training that was never broken off.
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,34 +22,17 @@ from training.checkpoint import read_facts, restore_state, save_state
 from training.device import NumberFormat, autocast, pick_device, pick_precision, to_tensors
 from training.loop import Diverged
 from training.pretrain.curves import CurveFile
+from training.pretrain.feed import Feed, Upcoming, Windows
+from training.pretrain.held_out import Judge
 from training.pretrain.live import live
-from training.pretrain.masking import RowRandom
 from training.pretrain.memory import NotEnoughMemory, is_out_of_memory
-from training.pretrain.objectives import Batch, Objective
+from training.pretrain.objectives import Objective
 from training.pretrain.options import Options, make_optimizer
 from training.pretrain.processes import Processes
-from training.pretrain.store import PartOf
-from training.pretrain.windows import Position, Window
+from training.pretrain.windows import Position
 
-HELD_OUT_SEED = 1_234_567  # of the masks and the order of held-out texts: the same for every run, so that runs compare
 SAVE_PAUSE = 20  # times as long as the last checkpoint took to write, at least, until the next
 SMALLEST_SCALE = 2.0**-6  # fp16 gradients that need to be scaled down so far are none
-
-
-class Windows(Protocol):
-    """Where texts come from: a token store."""
-
-    def batches(
-        self, split: PartOf, *, max_length: int, batch_tokens: int, seed: int, start: Position = ...
-    ) -> Iterator[tuple[Position, list[Window]]]:
-        """Batches of windows, each with the place after it: endless for `train`, once through for `held_out`."""
-        ...
-
-    def random_window(
-        self, split: PartOf, rng: np.random.Generator, *, not_document: int, max_tokens: int
-    ) -> Window | None:
-        """A text of another document."""
-        ...
 
 
 @dataclass(slots=True)
@@ -73,14 +56,6 @@ class Progress:
     pending: list[float] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Upcoming:
-    """The batches of a step, this process's rows of them. position: the place after them."""
-
-    batches: list[Batch]
-    position: Position
-
-
 @dataclass(kw_only=True)
 class Pretraining:
     """One pretraining of `objective.model`, in place, by `run`.
@@ -102,7 +77,13 @@ class Pretraining:
         self.precision = pick_precision(self.options.precision, self.device)
         self.optimizer = make_optimizer(self.model, self.options)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is NumberFormat.FP16)
-        self.random = RowRandom(self.seed)
+        self.feed = Feed(
+            objective=self.objective,
+            windows=self.windows,
+            options=self.options,
+            seed=self.seed,
+            processes=self.processes,
+        )
         self.progress = Progress(device=self.device.type, precision=self.precision.value)
         self.log_every = max(1, (self.options.steps or 0) // 1000) if self.options.steps else 10
         self.last_saved, self.save_pause = time.monotonic(), 0.0
@@ -122,12 +103,18 @@ class Pretraining:
             self.say(f"从第 {self.progress.step:,} 步继续 | going on from step {self.progress.step:,}")
         if self.processes.is_first:
             self.curves.cut_after(self.progress.step if resumed else None)
-        held_out = self.held_out_batches()
+        judge = Judge(
+            objective=self.objective,
+            batches=self.feed.held_out(),
+            processes=self.processes,
+            device=self.device,
+            precision=self.precision,
+        )
         before = self.progress.seconds
         started = time.monotonic()
         try:
             if not resumed:
-                self.judge(held_out)
+                self.judge(judge)
             with live(shown=self.processes.is_first) as display:
                 source = self.steps()
                 upcoming = next(source)
@@ -147,19 +134,24 @@ class Pretraining:
                         )
                     if math.floor(self.done * self.options.evaluations) > self.progress.evaluations:
                         self.progress.evaluations = math.floor(self.done * self.options.evaluations)
-                        self.judge(held_out)
+                        self.judge(judge)
                         self.save()
                     elif time.monotonic() - self.last_saved > max(self.options.checkpoint_seconds, self.save_pause):
                         self.save()
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise NotEnoughMemory(
-                f"a batch of --batch-tokens {self.options.batch_tokens} does not fit into the memory of "
-                f"{self.device}; try --batch-tokens {max(self.options.max_length, self.options.batch_tokens // 2)} "
-                f"--accumulate {2 * self.options.accumulate}, which trains alike, or --checkpoint-activations"
-            ) from None
+            raise NotEnoughMemory(self._no_room()) from None
         return self.progress
+
+    def _no_room(self) -> str:
+        length, size = self.options.max_length, self.options.batch_tokens
+        half = f"--batch-tokens {size // 2} --accumulate {2 * self.options.accumulate}, which trains alike, or "
+        return (
+            f"a batch of --batch-tokens {size} does not fit into the memory of {self.device}; try "
+            f"{half if size // 2 >= length else f'a --max-length below {length}, or '}--checkpoint-activations, "
+            "and another --out"
+        )
 
     @property
     def done(self) -> float:
@@ -168,33 +160,7 @@ class Pretraining:
 
     def steps(self) -> Iterator[Upcoming]:
         """The batches of one step after another, from the place where the progress stands."""
-        position, step = Position.from_json(self.progress.position), self.progress.step
-        length, size = self._sizes()
-        source = self.windows.batches("train", max_length=length, batch_tokens=size, seed=self.seed, start=position)
-        while True:
-            row, batches = 0, []
-            for _ in range(self.options.accumulate):
-                position, windows = next(source)
-                batches.append(self.prepare(windows, split="train", random=self.random, step=step, first_row=row))
-                row += len(windows)
-            yield Upcoming([batch for batch in batches if batch], position)
-            step += 1
-
-    def prepare(
-        self, windows: Sequence[Window], *, split: PartOf, random: RowRandom, step: int, first_row: int
-    ) -> Batch | None:
-        """This process's rows of `windows` as a batch, or None if it has none of them."""
-        rank, world = self.processes.rank, self.processes.world
-        mine = windows[rank::world]
-        if not mine:
-            return None
-
-        def other_text(generator: np.random.Generator, of: Window, longest: int) -> Window | None:
-            return self.windows.random_window(split, generator, not_document=of.document, max_tokens=longest)
-
-        return self.objective.collate(
-            mine, lambda number: random.at(step, first_row + rank + number * world), other_text
-        )
+        return self.feed.steps(Position.from_json(self.progress.position), self.progress.step)
 
     def update(
         self, upcoming: Upcoming, source: Iterator[Upcoming], *, clock: float
@@ -242,9 +208,10 @@ class Pretraining:
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
 
-    def _diverged(self, what: str) -> Diverged:
+    def _diverged(self, what: str, *, after: int | None = None) -> Diverged:
+        where = f"at step {self.progress.step + 1}" if after is None else f"after step {after}"
         return Diverged(
-            f"{what} at step {self.progress.step + 1}; lower --learning-rate (now {self.options.learning_rate:g}) "
+            f"{what} {where}; lower --learning-rate (now {self.options.learning_rate:g}) "
             f"or train with --precision fp32 (now {self.precision}), and give another --out"
         )
 
@@ -258,49 +225,17 @@ class Pretraining:
         words = np.random.SeedSequence((self.seed, step, self.processes.rank)).generate_state(2)
         return int(words[0]) << 31 | int(words[1]) >> 1
 
-    def _sizes(self) -> tuple[int, int]:
-        """The most tokens of a window, and of a batch of windows."""
-        framing, length = self.objective.framing, self.options.max_length
-        # Windows are batched by their own tokens; what is put around them counts as well.
-        whole = self.options.batch_tokens * (length - framing) // length
-        return length - framing, whole
+    def judge(self, judge: Judge) -> None:
+        """Find the held-out figures, and write them down.
 
-    def held_out_batches(self) -> list[Batch]:
-        """The held-out texts, `held_out_windows` at most over all processes, with masks that never change."""
-        random, batches, n_windows = RowRandom(HELD_OUT_SEED), [], 0
-        length, size = self._sizes()
-        for _, windows in self.windows.batches("held_out", max_length=length, batch_tokens=size, seed=HELD_OUT_SEED):
-            windows = windows[: self.options.held_out_windows - n_windows]
-            batch = self.prepare(windows, split="held_out", random=random, step=0, first_row=n_windows)
-            n_windows += len(windows)
-            if batch:
-                batches.append(batch)
-            if n_windows >= self.options.held_out_windows:
-                break
-        return batches
-
-    def judge(self, held_out: Sequence[Batch]) -> None:
-        """Find the held-out figures, and write them down."""
-        parts = self.objective.parts
-        totals = torch.zeros(2 * len(parts) + 2, dtype=torch.float64, device=self.device)
-        self.model.eval()
-        torch.manual_seed(self._dropout_seed(0))  # of samples that an objective may draw; dropout is off
-        for batch in held_out:
-            with torch.inference_mode(), autocast(self.device, self.precision):
-                losses = self.objective.losses(to_tensors(batch.inputs, self.device))
-            totals += torch.cat(
-                [
-                    torch.stack([losses[part].double() for part in parts]),
-                    totals.new_tensor([*(batch.counts[part] for part in parts), batch.characters, batch.spelling]),
-                ]
-            )
-        *both, characters, spelling = self.processes.add(totals).tolist()
-        sums, counts = both[: len(parts)], both[len(parts) :]
-        by_part = dict(zip(parts, sums, strict=True))
-        bits = (sum(by_part[part] for part in self.objective.judged) / math.log(2) + spelling) / max(characters, 1.0)
-        means = {part: by_part[part] / max(count, 1.0) for part, count in zip(parts, counts, strict=True)}
+        Raises:
+            Diverged: they are no numbers.
+        """
         now = self.progress
-        now.held_out = {self.objective.figure: bits, **means}
+        now.held_out = judge(seed=self._dropout_seed(0))  # of samples that an objective may draw; dropout is off
+        bits = now.held_out[self.objective.figure]
+        if not all(map(math.isfinite, now.held_out.values())):
+            raise self._diverged(f"the held-out loss is {bits}", after=now.step)
         if self.processes.is_first:
             self.curves.add({"step": now.step, "seconds": round(now.seconds, 2), "held_out": now.held_out})
         figure = self.objective.figure.replace("_", " ")

@@ -249,6 +249,11 @@ def test_the_estimate_of_memory_is_near_to_what_is_taken(tmp_path: Path) -> None
     assert 2 * 4 * (12 * 32 + 2 * 64) < a_place < 2 * 4 * (30 * 32 + 4 * 64 + 6 * 4 * 32)
 
 
+def test_weights_that_the_last_step_ruined_are_no_result(tmp_path: Path) -> None:
+    with pytest.raises(Diverged, match=r"the held-out loss is nan after step 1; lower --learning-rate \(now 1e\+30\)"):
+        pretraining(tmp_path, replace(OPTIONS, steps=1, learning_rate=1e30)).run()
+
+
 def test_a_batch_that_did_not_fit_is_told_with_a_smaller_one(tmp_path: Path) -> None:
     loop = pretraining(tmp_path, replace(OPTIONS, batch_tokens=1 << 20), per_batch=1 << 11)
     upcoming = next(loop.steps())
