@@ -37,6 +37,14 @@ class Tokenizer(Protocol):
         ...
 
 
+def share(lengths: tuple[int, int], room: int) -> tuple[int, int]:
+    """How much of two texts is kept in `room` tokens: the longer one is cut first, as BERT cuts a pair."""
+    if sum(lengths) <= room:
+        return lengths
+    shorter = min(*lengths, room // 2)
+    return (shorter, room - shorter) if lengths[0] <= lengths[1] else (room - shorter, shorter)
+
+
 def collate(batch: Sequence[Encoded], padding: dict[str, int], *, multiple: int = 1) -> dict[str, NDArray[Any]]:
     """Pad `batch` on the right to its longest, rounded up to a `multiple`: input name → (batch, length, …)."""
     width = math.ceil(max(encoded.length for encoded in batch) / multiple) * multiple

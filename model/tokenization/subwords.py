@@ -1,6 +1,7 @@
 """Sub-words: WordPiece, unigram or BPE vocabularies in the `tokenizer.json` format of Hugging Face tokenizers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from tokenizers import Tokenizer as Engine
 
 from model.errors import BadInput
 from model.files import read_json, write_json
-from model.tokenization.base import Encoded
+from model.tokenization.base import Encoded, share
 from model.types import Text
 
 UNKNOWN_TOKENS = ("[UNK]", "<unk>")
@@ -25,54 +26,93 @@ SWAPPED = "swapped_ids"
 # In tokenizer_config.json, which names the inputs where they are not `INPUTS`: tokenizer.json allows no more keys.
 INPUTS_KEY = "wenlei_inputs"
 
-# Input name → its values in a text's encoding, and in that of the other order
-_VALUES: dict[str, Callable[[Encoding, Encoding], list[int]]] = {
-    "input_ids": lambda encoding, _: encoding.ids,
-    "attention_mask": lambda encoding, _: encoding.attention_mask,
-    "token_type_ids": lambda encoding, _: encoding.type_ids,
-    SWAPPED: lambda _, swapped: swapped.ids,
-}
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The special tokens around a text, or around a pair, and what type each token is of.
+
+    special: ids and types of those before the first text, behind it, and behind the second; types: of either text.
+    """
+
+    special: tuple[tuple[tuple[int, int], ...], ...]
+    types: tuple[int, ...]
+
+    @property
+    def n_special(self) -> int:
+        """How many tokens the frame adds."""
+        return sum(map(len, self.special))
+
+    def around(self, texts: list[list[int]]) -> tuple[list[int], list[int]]:
+        """Ids and types of `texts` in the frame: (length,) each."""
+        ids, types = map(list, zip(*self.special[0], strict=True)) if self.special[0] else ([], [])
+        for text, its_type, behind in zip(texts, self.types, self.special[1:], strict=True):
+            ids += [*text, *(token_id for token_id, _ in behind)]
+            types += [its_type] * len(text) + [token_type for _, token_type in behind]
+        return ids, types
+
+
+def frames(engine: Engine) -> tuple[Frame, Frame]:
+    """What the vocabulary's template puts around one text, and around two: read off what it does with a word."""
+    word = next(word for word in engine.get_vocab() if engine.encode(word, add_special_tokens=False).ids)
+    return _frame(engine.encode(word)), _frame(engine.encode(word, word))
+
+
+def _frame(encoding: Encoding) -> Frame:
+    special: list[list[tuple[int, int]]] = [[]]
+    types: list[int] = []
+    for token_id, token_type, part in zip(encoding.ids, encoding.type_ids, encoding.sequence_ids, strict=True):
+        if part is None:
+            special[-1].append((token_id, token_type))
+        elif part == len(types):  # the first token of the next text
+            special.append([])
+            types.append(token_type)
+    return Frame(tuple(map(tuple, special)), tuple(types))
 
 
 class SubwordTokenizer:
     """Gives the inputs named `inputs`, of `INPUTS` and `SWAPPED`; safe to call from several threads."""
 
-    def __init__(self, engine: Engine, *, padding_id: int, inputs: Sequence[str] = INPUTS) -> None:
+    def __init__(self, engine: Engine, *, max_length: int, padding_id: int, inputs: Sequence[str] = INPUTS) -> None:
+        engine.no_truncation()
+        engine.no_padding()
         self._engine = engine
+        self._frames = frames(engine)
+        self.max_length = max_length
         self.vocabulary_size = _rows(engine)
         self.unknown_id = unknown_id(engine)
         self.padding = {name: padding_id if name in ("input_ids", SWAPPED) else 0 for name in inputs}
 
     def encode(self, texts: Sequence[Text]) -> list[Encoded]:
         """One encoding a text, special tokens included, cut to the length the tokenizer was loaded with."""
-        encodings = self._encode(texts)
-        swapped = encodings
-        if SWAPPED in self.padding:
-            swapped = self._encode([text if text.pair is None else Text(text.pair, text.text) for text in texts])
-        return [
-            Encoded(
-                inputs={name: np.array(_VALUES[name](one, other), np.int64) for name in self.padding},
-                truncated=bool(one.overflowing),
-            )
-            for one, other in zip(encodings, swapped, strict=True)
-        ]
-
-    def _encode(self, texts: Sequence[Text]) -> list[Encoding]:
+        parts = [part for text in texts for part in (text.text, text.pair) if part is not None]
         # encode_batch_fast leaves out character offsets, and unlike encode it lets other threads run.
-        encodings: list[Encoding] = self._engine.encode_batch_fast(
-            [text.text if text.pair is None else (text.text, text.pair) for text in texts]
-        )
-        return encodings
+        ids = iter(self._engine.encode_batch_fast(parts, add_special_tokens=False))
+        return [self._framed(next(ids).ids, None if text.pair is None else next(ids).ids) for text in texts]
+
+    def _framed(self, first: list[int], second: list[int] | None) -> Encoded:
+        """The tokens of a text, or of both texts of a pair, cut and between special tokens.
+
+        Not by the engine's own truncation: it also makes every window that was cut away, for pairs every two of them,
+        and two texts of 10,000 tokens become gigabytes.
+        """
+        frame = self._frames[0 if second is None else 1]
+        lengths = len(first), len(second or ())
+        kept = share(lengths, max(self.max_length - frame.n_special, 0))
+        parts = [first[: kept[0]]] if second is None else [first[: kept[0]], second[: kept[1]]]
+        ids, types = frame.around(parts)
+        values = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": types}
+        if SWAPPED in self.padding:
+            values[SWAPPED] = frame.around(parts[::-1])[0]
+        inputs = {name: np.array(values[name], np.int64) for name in self.padding}
+        return Encoded(inputs=inputs, truncated=kept != lengths)
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` and `tokenizer_config.json`, which `load` and transformers' AutoTokenizer read."""
-        engine = Engine.from_str(self._engine.to_str())
-        engine.no_truncation()  # how long texts may be is said when it is loaded
-        engine.save(str(folder / "tokenizer.json"))
+        self._engine.save(str(folder / "tokenizer.json"))
         settings: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", INPUTS_KEY: list(self.padding)}
         for name, token_id in (("pad_token", self.padding["input_ids"]), ("unk_token", self.unknown_id)):
             if token_id is not None:
-                settings[name] = engine.id_to_token(token_id)
+                settings[name] = self._engine.id_to_token(token_id)
         write_json(folder / "tokenizer_config.json", settings)
 
 
@@ -125,9 +165,7 @@ def from_engine(engine: Engine, *, max_length: int, inputs: Sequence[str] = INPU
     padding_id = _padding_id(engine)
     if padding_id is None:
         raise BadInput(f"{path} has no padding token ({', '.join(PADDING_TOKENS)}); add one and export it again")
-    engine.enable_truncation(max_length)
-    engine.no_padding()
-    return SubwordTokenizer(engine, padding_id=padding_id, inputs=inputs)
+    return SubwordTokenizer(engine, max_length=max_length, padding_id=padding_id, inputs=inputs)
 
 
 def _rows(engine: Engine) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from model.errors import BadInput
 from model.files import read_json, write_json
-from model.tokenization.base import Encoded
+from model.tokenization.base import Encoded, share
 from model.tokenization.segment import segment
 from model.types import Text, preview
 
@@ -159,14 +159,6 @@ class WordTokenizer:
 def words_of(text: str) -> list[str]:
     """The words of `text` by jieba, without the spaces between them."""
     return [word for word in segment(text) if not word.isspace()]
-
-
-def share(lengths: tuple[int, int], room: int) -> tuple[int, int]:
-    """How much of two texts is kept in `room` words: the longer one is cut first, as sub-words cut a pair."""
-    if sum(lengths) <= room:
-        return lengths
-    shorter = min(*lengths, room // 2)
-    return (shorter, room - shorter) if lengths[0] <= lengths[1] else (room - shorter, shorter)
 
 
 def load(folder: Path, *, max_length: int) -> WordTokenizer:

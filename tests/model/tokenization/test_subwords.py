@@ -1,8 +1,9 @@
+import resource
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from model.errors import BadInput
 from model.tokenization import load_tokenizer
@@ -98,3 +99,37 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path, content: str) ->
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"has no tokenizer\.json"):
         load_tokenizer(tmp_path, max_length=16)
+
+
+@pytest.mark.parametrize("max_length", [5, 8, 9, 16, 40])
+@pytest.mark.parametrize("frame", ["bert", "roberta", "before", "none"])
+def test_texts_are_framed_and_cut_as_the_vocabulary_s_own_engine_does(
+    frame: str, max_length: int, tmp_path: Path
+) -> None:
+    engine = character_tokenizer()
+    if frame == "roberta":  # two tokens in the middle, and no types
+        engine.post_processor = processors.RobertaProcessing(("[SEP]", 3), ("[CLS]", 2))
+    elif frame == "before":
+        engine.post_processor = processors.TemplateProcessing(
+            single="[CLS]:1 $A", pair="[CLS]:1 $A [SEP]:1 $B", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        )
+    elif frame == "none":
+        engine.post_processor = processors.Sequence([])
+    engine.save(str(tmp_path / "tokenizer.json"))
+    engine.enable_truncation(max_length)
+    lengths = (1, 5, 6, 20, 21)
+    texts = [Text("好" * one, other and "坏" * other) for one in lengths for other in (None, *lengths)]
+    for text, encoded in zip(texts, load_tokenizer(tmp_path, max_length=max_length).encode(texts), strict=True):
+        expected = engine.encode(text.text, text.pair)
+        assert encoded.inputs["input_ids"].tolist() == expected.ids
+        assert encoded.inputs["token_type_ids"].tolist() == expected.type_ids
+        assert encoded.inputs["attention_mask"].tolist() == expected.attention_mask
+        assert encoded.truncated == bool(expected.overflowing)
+
+
+def test_two_very_long_texts_take_no_more_memory_than_their_tokens(folder: Path) -> None:
+    tokenizer = load_tokenizer(folder, max_length=32)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    (encoded,) = tokenizer.encode([Text("好" * 20_000, "坏" * 20_000)])
+    assert (encoded.length, encoded.truncated) == (32, True)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000, "KiB; it took tens of gigabytes"
