@@ -35,6 +35,13 @@ def pretrain(
     more: Annotated[
         list[Path] | None, typer.Argument(metavar="[FILE]...", help="更多语料 | more of the corpus")
     ] = None,
+    documents: Annotated[
+        str,
+        typer.Option(
+            help="一篇到哪里为止：auto、blank-lines（空行）、lines（每行一篇）或 running（连续的文章，空行不算）"
+            "| where a document ends: auto, blank-lines, lines (each is one) or running (blank lines mean nothing)"
+        ),
+    ] = "auto",
     steps: Annotated[int | None, typer.Option(min=0, help="训练步数 | steps", rich_help_panel=LENGTH)] = None,
     minutes: Annotated[float | None, typer.Option(help="训练分钟数 | minutes", rich_help_panel=LENGTH)] = None,
     config: Annotated[
@@ -136,6 +143,7 @@ def pretrain(
     """
     start_torch()
     from training.pretrain.configs import Arch, Attention, habits, read_size
+    from training.pretrain.corpus import Layout
     from training.pretrain.options import Decay, Optimizer, Options
     from training.pretrain.pretrain import Plan
     from training.pretrain.pretrain import pretrain as run_plan
@@ -176,6 +184,7 @@ def pretrain(
     plan = Plan(
         arch=chosen_arch,
         corpus=(*corpus, *(more or ())),
+        layout=choice(Layout, documents, "--documents"),
         size=size,
         start=start,
         vocab=vocab,

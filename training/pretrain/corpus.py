@@ -3,13 +3,14 @@
 A line is a paragraph and a blank line ends a document, as in the corpora of BERT. A file without blank lines
 is taken as what most such files are (`Layout.AUTO`): where its lines are no full sentences (titles, queries), or each
 is long enough to be a text of its own, a line is a document; otherwise it is running text, a novel say, and becomes
-documents of about 10,000 characters. `Layout` says it outright where the guess is wrong.
+documents of about 10,000 characters. `Layout` says it outright where the guess is wrong: for a novel with a blank line
+between all paragraphs, say.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -36,7 +37,7 @@ class Layout(StrEnum):
     AUTO = "auto"
     BLANK_LINES = "blank-lines"
     LINES = "lines"  # each line is a document
-    RUNNING = "running"  # one text without marks: passages of about `LONGEST_PASSAGE` characters
+    RUNNING = "running"  # one text, whatever lines are blank: passages of about `LONGEST_PASSAGE` characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ def _layout(path: Path) -> Layout:
     running = ended > 0.5 and median(map(len, filled)) <= _LONG_LINE
     layout = Layout.RUNNING if running or len(filled) == 1 else Layout.LINES
     what = "连续的文章 | running text" if layout is Layout.RUNNING else "一行一篇 | a document a line"
-    say(f"{path} 没有空行 has no blank lines: {what}")
+    say(f"{path} 没有空行 has no blank lines: {what}; --documents 可以指定 tells otherwise")
     return layout
 
 
@@ -150,14 +151,17 @@ def _of_file(source: Source, advance: Callable[[float], None] | None) -> Iterato
     longest = LONGEST_PASSAGE if source.layout is Layout.RUNNING else LONGEST_DOCUMENT
     document: list[str] = []
     size = 0
-    for line in chain(lines(source.path, advance), [""]):
-        ends = source.layout is Layout.LINES or not line or line.isspace()
+    for line in lines(source.path, advance):
+        blank = not line or line.isspace()
+        ends = source.layout is Layout.LINES or (blank and source.layout is not Layout.RUNNING)
         if document and (ends or size + len(line) > longest):
             yield document
             document, size = [], 0
-        if line and not line.isspace():
+        if not blank:
             document.append(line)
             size += len(line)
+    if document:
+        yield document
 
 
 def _of_snapshot(source: Source, advance: Callable[[float], None] | None) -> Iterator[list[str]]:

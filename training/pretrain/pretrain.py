@@ -11,11 +11,11 @@ import torch
 
 from model.console import say
 from model.errors import BadInput, BadRun
-from model.files import only_process, publish, sha256_file, staging_folder
+from model.files import flush, only_process, publish, sha256_file, staging_folder
 from model.run import now
 from model.tokenization import gpt_frame
 from training.pretrain.configs import Arch, Attention, ElmoSize, Size
-from training.pretrain.corpus import Corpus
+from training.pretrain.corpus import Corpus, Layout
 from training.pretrain.curves import CurveFile, draw
 from training.pretrain.loop import Pretraining
 from training.pretrain.memory import check_memory
@@ -23,11 +23,11 @@ from training.pretrain.objectives import Objective
 from training.pretrain.options import Options
 from training.pretrain.prepare import prepare
 from training.pretrain.processes import Processes, join_processes
-from training.pretrain.run import PretrainRun, begin_pretraining
+from training.pretrain.run import PretrainRun, begin_pretraining, open_pretraining
 from training.pretrain.starting import check_vocabulary, checkpoint_activations, continued_objective, new_objective
 from training.pretrain.store import TokenStore
-from training.pretrain.survey import survey
-from training.pretrain.vocabulary import take_tokenizer, take_vocabulary, train_wordpiece, train_words
+from training.pretrain.survey import Survey, survey
+from training.pretrain.vocabulary import read_vocabulary, take_tokenizer, take_vocabulary, train_wordpiece, train_words
 from training.pretrained import Start
 
 SURVEY_SEED = 0  # of which documents are held out: of every run the same, so that runs compare and none has seen them
@@ -37,11 +37,13 @@ SURVEY_SEED = 0  # of which documents are held out: of every run the same, so th
 class Plan:
     """What is asked for. start: weights to go on with; without one, a new model of `size`.
 
-    vocab: a vocab.txt, in place of a vocabulary made from the corpus. attention: of a GPT; None leaves a start's.
+    layout: how the text files of the corpus say where a document ends. vocab: a vocab.txt, in place of a vocabulary
+    made from the corpus. attention: of a GPT; None leaves a start's.
     """
 
     arch: Arch
     corpus: tuple[Path, ...]
+    layout: Layout = Layout.AUTO
     size: Size | None
     start: Start | None
     vocab: Path | None
@@ -84,7 +86,7 @@ def pretrain(plan: Plan, *, out: Path, resume: bool = False) -> PretrainRun:
             run = _prepared(plan, out, resume=resume, world=processes.world)
         processes.wait()
         if not processes.is_first:
-            run = begin_pretraining(_asked(plan, out))
+            run = open_pretraining(out, finished=False)  # as the first one has just left it
         if run.status == "done":
             if processes.is_first:
                 say(f"{out} 已经完成 | {out} is finished already")
@@ -116,14 +118,14 @@ def _alone(out: Path, processes: Processes) -> Iterator[None]:
         yield
 
 
-def _asked(plan: Plan, out: Path) -> PretrainRun:
+def _asked(plan: Plan, corpus: Corpus, out: Path) -> PretrainRun:
     start = {"name": plan.start.name, "sha256": plan.start.sha256} if plan.start else None
     return PretrainRun(
         path=out,
         arch=plan.arch.value,
         config=plan.config(),
         seed=plan.seed,
-        corpus=Corpus.open(plan.corpus).to_json(),
+        corpus=corpus.to_json(),
         start=start,
     )
 
@@ -132,15 +134,17 @@ def _prepared(plan: Plan, out: Path, *, resume: bool, world: int) -> PretrainRun
     """The run with its tokenizer and its tokens, made where they are not there yet."""
     if resume and not (out / "pretrain.json").exists():
         raise BadRun(f"--resume: {out} holds no pretraining to go on with; leave --resume out to begin one")
-    # Before anything is written: whether the start can be used, and whether a batch of it fits.
+    # Before the corpus is read or anything written: whether start and vocabulary can be used, and whether a batch fits.
+    if plan.vocab:
+        read_vocabulary(plan.vocab)
     check_memory(_objective(plan, None), plan.options, world=world)
-    run = begin_pretraining(_asked(plan, out))
+    corpus = Corpus.open(plan.corpus, layout=plan.layout)
+    run = begin_pretraining(_asked(plan, corpus, out))
     if run.status == "done":
         if not resume:
             raise BadRun(f"{out} holds a finished pretraining; give another --out, or take it with --init {out}")
         return run
     if not (run.tokens_path / "manifest.json").exists():
-        corpus = Corpus.open(plan.corpus)
         found = survey(corpus, seed=SURVEY_SEED)
         if not (run.model_path / "tokenizer.json").exists():
             with staging_folder(run.model_path) as staging:
@@ -154,7 +158,7 @@ def _prepared(plan: Plan, out: Path, *, resume: bool, world: int) -> PretrainRun
     return run
 
 
-def _make_tokenizer(plan: Plan, corpus: Corpus, found: Any, folder: Path) -> dict[str, Any]:
+def _make_tokenizer(plan: Plan, corpus: Corpus, found: Survey, folder: Path) -> dict[str, Any]:
     """Fill `folder` with the tokenizer: the start's, that of the given vocabulary, or one made from the corpus."""
     if plan.start:
         return take_tokenizer(plan.start.folder, folder)
@@ -200,6 +204,7 @@ def _finished(run: PretrainRun, objective: Objective, loop: Pretraining) -> Pret
         objective.save(staging)
         for path in sorted(staging.iterdir()):
             path.chmod(0o644)
+            flush(path)
             path.replace(run.model_path / path.name)
     n_parameters = sum(parameter.numel() for parameter in objective.model.parameters())
     figures = {

@@ -82,7 +82,7 @@ def survey(corpus: Corpus, *, seed: int, share: float = HELD_OUT_SHARE, most: in
     if len(least) < 2:
         raise BadInput(
             f"the corpus has {len(least)} different documents ({characters:,} characters), and one has to be held out; "
-            "part documents by blank lines, or give more text"
+            "part documents by blank lines, tell with --documents where they end, or give more text"
         )
     chosen = _least(least, goal=min(share * characters, most), fewest=min(_FEWEST_HELD_OUT, len(least) // 2))
     return Survey(

@@ -111,6 +111,18 @@ def take_vocabulary(path: Path, folder: Path) -> dict[str, Any]:
     """The WordPiece vocabulary of a `vocab.txt`, a token a line; lower-cased unless it knows capital letters.
 
     Raises:
+        BadInput: as `read_vocabulary`.
+    """
+    tokens = read_vocabulary(path)
+    lower_case = sum(chr(point) in tokens for point in range(ord("A"), ord("Z") + 1)) < 20
+    wordpiece.save(folder, tokens, lower_case=lower_case)
+    return {"kind": "vocab.txt", "tokens": len(tokens), "lower_case": lower_case}
+
+
+def read_vocabulary(path: Path) -> list[str]:
+    """The tokens of a `vocab.txt`.
+
+    Raises:
         BadInput: it can't be read, holds a token twice or hardly any, or lacks a special token.
     """
     try:
@@ -126,9 +138,7 @@ def take_vocabulary(path: Path, folder: Path) -> dict[str, Any]:
         raise BadInput(f"the vocabulary {path} holds {twice[0]!r} in line {first:,} and in line {second:,}; keep one")
     if len(tokens) < len(SPECIAL_TOKENS) + FEWEST_TOKENS:
         raise BadInput(f"the vocabulary {path} has only {len(tokens)} tokens; every text would be unknown to it")
-    lower_case = sum(chr(point) in tokens for point in range(ord("A"), ord("Z") + 1)) < 20
-    wordpiece.save(folder, tokens, lower_case=lower_case)
-    return {"kind": "vocab.txt", "tokens": len(tokens), "lower_case": lower_case}
+    return tokens
 
 
 def take_tokenizer(start: Path, folder: Path) -> dict[str, Any]:

@@ -76,6 +76,15 @@ def test_running_text_without_blank_lines_becomes_passages(tmp_path: Path) -> No
     assert min(sizes[:-1]) > LONGEST_PASSAGE - 100
 
 
+def test_a_novel_with_a_blank_line_between_all_paragraphs_is_one_text_where_one_says_so(tmp_path: Path) -> None:
+    lines = [f"这是小说的第{number}段。" for number in range(1_500)]
+    path = written(tmp_path / "novel.txt", "\n\n".join(lines))
+    assert len(documents(path)) == 1_500
+    passages = documents(path, layout=Layout.RUNNING)
+    assert [line for passage in passages for line in passage] == lines
+    assert len(passages) == 2
+
+
 def test_a_document_too_long_for_memory_goes_on_as_another(tmp_path: Path) -> None:
     lines = ["长文" * 10_000 + "。"] * 12
     found = documents(written(tmp_path / "a.txt", "\n".join(lines) + "\n\n短。"))

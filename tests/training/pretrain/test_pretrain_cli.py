@@ -198,6 +198,37 @@ def test_a_vocabulary_that_does_not_know_the_corpus_is_refused(
     assert "of the corpus's first tokens are unknown to the vocabulary" in told
 
 
+def test_documents_end_where_one_says_and_files_are_looked_at_once(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text(2 * corpus.read_text(encoding="utf-8").replace("\n\n", "\n"), encoding="utf-8")
+    found = {}
+    for layout in ("auto", "lines"):
+        asked = command("bert", lines, tmp_path / layout, "--config", size(tmp_path, "bert"), "--steps", 0)
+        _, told = run(*asked, "--documents", layout, capsys=capsys)
+        assert told.count("没有空行") == (layout == "auto")
+        found[layout] = read_json(tmp_path / layout / "tokens" / "manifest.json")["survey"]["documents"]
+    n_lines = len(lines.read_text(encoding="utf-8").splitlines())
+    assert found["lines"] == n_lines > found["auto"]
+    _, told = run(*asked, "--documents", "auto", "--resume", code=2, capsys=capsys)
+    assert "another corpus: sources" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "vocab.txt is not there"), ("[PAD]\n[UNK]\n[CLS]\n[SEP]\n好", "lacks [MASK]")]
+)
+def test_a_vocabulary_is_looked_at_before_the_corpus(
+    content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vocabulary = tmp_path / "vocab.txt"
+    if content:
+        vocabulary.write_text(content, encoding="utf-8")
+    asked = command("bert", tmp_path / "no corpus.txt", tmp_path / "run", "--steps", 1, "--vocab", vocabulary)
+    _, told = run(*asked, code=2, capsys=capsys)
+    assert message in told
+
+
 @pytest.fixture(scope="module")
 def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of 48 positions."""
