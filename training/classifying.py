@@ -11,7 +11,7 @@ from model.types import Taxonomy
 from training.data import Dataset
 from training.device import NumberFormat
 from training.loop import predict
-from training.losses import classification_loss
+from training.losses import classification_loss, learns_language
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ class JointlyClassifying(Classifying):
 
     def loss(self, network: nn.Module, inputs: dict[str, Tensor], targets: Tensor) -> Tensor:
         """L2 is a mean over texts, L1 one over tokens."""
+        if not learns_language(network, self.lm_weight):
+            return Classifying.loss(self, network, inputs, targets)
         joint = cast(GptClassifier, network).joint(**inputs)
         labels = classification_loss(joint.logits, targets, self.taxonomy.activation, smoothing=self.smoothing)
         return labels + self.lm_weight * joint.language_model_loss

@@ -119,7 +119,6 @@ class GptKind:
                 GptClassifier.start,
                 start.folder,
                 vocabulary_size=tokenizer.vocabulary_size,
-                lm_weight=self.lm_weight,
             ),
         )
 

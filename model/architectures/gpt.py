@@ -144,13 +144,10 @@ class Joint:
 
 
 class _Head(OnEncoder):
-    """A decoder, dropout and a linear head on the extract token's state; λ (`lm_weight`) of the language model."""
+    """A decoder, dropout and a linear head on the extract token's state."""
 
-    def __init__(
-        self, encoder: PreTrainedModel, *, n_labels: int, lm_weight: float = 0.5, dropout: float = 0.1
-    ) -> None:
+    def __init__(self, encoder: PreTrainedModel, *, n_labels: int, dropout: float = 0.1) -> None:
         super().__init__(encoder)  # a decoder; the name is the one that pretrained parts have in every classifier
-        self.lm_weight = lm_weight
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(encoder.config.hidden_size, n_labels)
         nn.init.normal_(self.head.weight, std=encoder.config.initializer_range)
@@ -178,19 +175,10 @@ class GptClassifier(_Head):
     """Labels of a text, of an ordered pair, or of two texts in both orders (similarity)."""
 
     @classmethod
-    def start(
-        cls,
-        folder: Path,
-        *,
-        n_labels: int,
-        vocabulary_size: int,
-        lm_weight: float = 0.5,
-        dropout: float = 0.1,
-        **changes: Any,
-    ) -> Self:
+    def start(cls, folder: Path, *, n_labels: int, vocabulary_size: int, dropout: float = 0.1, **changes: Any) -> Self:
         """A pretrained decoder from `folder` under a new head, see `start_decoder`."""
         decoder = start_decoder(folder, vocabulary_size=vocabulary_size, dropout=dropout, **changes)
-        return cls(decoder, n_labels=n_labels, lm_weight=lm_weight, dropout=dropout)
+        return cls(decoder, n_labels=n_labels, dropout=dropout)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, swapped_ids: Tensor | None = None) -> Tensor:
         """Logits (batch, n_labels). `swapped_ids` (batch, length): the texts of each pair in the other order."""
@@ -218,12 +206,10 @@ class GptMultipleChoice(_Head):
     """
 
     @classmethod
-    def start(
-        cls, folder: Path, *, vocabulary_size: int, lm_weight: float = 0.5, dropout: float = 0.1, **changes: Any
-    ) -> Self:
+    def start(cls, folder: Path, *, vocabulary_size: int, dropout: float = 0.1, **changes: Any) -> Self:
         """As `GptClassifier.start`; the number of choices may differ from batch to batch."""
         decoder = start_decoder(folder, vocabulary_size=vocabulary_size, dropout=dropout, **changes)
-        return cls(decoder, n_labels=1, lm_weight=lm_weight, dropout=dropout)
+        return cls(decoder, n_labels=1, dropout=dropout)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Logits (batch, n_choices)."""

@@ -25,6 +25,7 @@ from training.data import LENGTH_MULTIPLE
 from training.device import NumberFormat
 from training.heads.data import BadRow, checked_text, number_of, text_of
 from training.heads.predicting import outputs
+from training.losses import learns_language
 
 FEW = 8  # tokens; where a tokenizer is read for its vocabulary, how long texts may be doesn't matter
 
@@ -208,7 +209,7 @@ class GptChoice(MultipleChoice):
     def start(self, folder: Path, *, dropout: float) -> nn.Module:
         """A pretrained decoder under a new head, with embeddings for the tokens of the frame."""
         size = self.tokenizer(folder, max_length=FEW).vocabulary_size
-        return GptMultipleChoice.start(folder, vocabulary_size=size, lm_weight=self.lm_weight, dropout=dropout)
+        return GptMultipleChoice.start(folder, vocabulary_size=size, dropout=dropout)
 
     def load(self, folder: Path) -> nn.Module:
         """A trained network."""
@@ -216,6 +217,8 @@ class GptChoice(MultipleChoice):
 
     def loss(self, network: nn.Module, inputs: dict[str, Tensor], targets: Tensor) -> Tensor:
         """L2 + λ·L1: of the right choice, and of every next token."""
+        if not learns_language(network, self.lm_weight):
+            return choice_loss(network(**inputs), targets)
         joint = cast(GptMultipleChoice, network).joint(**inputs)
         return choice_loss(joint.logits, targets) + self.lm_weight * joint.language_model_loss
 

@@ -146,9 +146,7 @@ def test_the_classifier_reads_the_last_real_state(body: str, tmp_path: Path) -> 
 @both_bodies
 @pytest.mark.parametrize("similarity", [False, True])
 def test_the_joint_objectives_gradient_is_the_sum_of_both(body: str, similarity: bool, tmp_path: Path) -> None:
-    classifier = GptClassifier.start(
-        tiny_decoder(tmp_path, body), n_labels=3, vocabulary_size=N_TOKENS, lm_weight=0.7, dropout=0.0
-    )
+    classifier = GptClassifier.start(tiny_decoder(tmp_path, body), n_labels=3, vocabulary_size=N_TOKENS, dropout=0.0)
     ids, mask = batch(4, 11)
     orders = [ids, batch(4, 11, seed=1)[0]] if similarity else [ids]
     inputs = {"input_ids": ids, "attention_mask": mask, **({"swapped_ids": orders[1]} if similarity else {})}
@@ -164,7 +162,7 @@ def test_the_joint_objectives_gradient_is_the_sum_of_both(body: str, similarity:
     joint = classifier.joint(**inputs)
     hook.remove()
     assert len(passes) == 1
-    both = gradients(functional.cross_entropy(joint.logits, gold) + classifier.lm_weight * joint.language_model_loss)
+    both = gradients(functional.cross_entropy(joint.logits, gold) + 0.7 * joint.language_model_loss)
     labels = gradients(functional.cross_entropy(classifier(**inputs), gold))
     language_model = GptLanguageModel(classifier.encoder)
     parts = [language_model(order, mask) for order in orders]
