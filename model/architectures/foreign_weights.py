@@ -17,6 +17,7 @@ from transformers import (
     BertForPreTraining,
     BertModel,
     ElectraConfig,
+    ElectraForMaskedLM,
     ElectraModel,
     ErnieConfig,
     ErnieForPreTraining,
@@ -47,7 +48,7 @@ class Family:
 
     config: type[PreTrainedConfig]
     encoder: Build
-    pretraining: Build | None
+    pretraining: Build
 
 
 def _gpt(full: Build, compressed: Build) -> Build:
@@ -65,11 +66,13 @@ def _gpt_with_head(with_head: Build, decoder: Build) -> Build:
     return build
 
 
+# An ELECTRA goes on as a masked language model: of its own pretraining the generator, which makes the texts that its
+# discriminator judges, is not published with it.
 # Without its pooler: it would be there at random for weights that were trained with mean pooling.
 FAMILIES: dict[str, Family] = {
     "bert": Family(BertConfig, lambda config: BertModel(config, add_pooling_layer=False), BertForPreTraining),
     "ernie": Family(ErnieConfig, lambda config: ErnieModel(config, add_pooling_layer=False), ErnieForPreTraining),
-    "electra": Family(ElectraConfig, ElectraModel, None),
+    "electra": Family(ElectraConfig, ElectraModel, ElectraForMaskedLM),
     "nezha": Family(NezhaConfig, lambda config: NezhaModel(config, add_pooling_layer=False), NezhaForPreTraining),
     "gpt2": Family(
         GPT2Config,
@@ -134,7 +137,7 @@ def load_for_pretraining(folder: Path, **changes: Any) -> PreTrainedModel:
     """The model in `folder` with its language-model heads, in float32; those that the folder lacks start at random.
 
     Raises:
-        BadInput: as `load_encoder`, and for a type whose pretraining is not ours.
+        BadInput: as `load_encoder`.
     """
     config = read_config(folder, **changes)
     model = new_for_pretraining(config)
@@ -143,18 +146,8 @@ def load_for_pretraining(folder: Path, **changes: Any) -> PreTrainedModel:
 
 
 def new_for_pretraining(config: PreTrainedConfig) -> PreTrainedModel:
-    """A model with language-model heads and random weights.
-
-    Raises:
-        BadInput: it is an ELECTRA.
-    """
-    build = FAMILIES[config.model_type].pretraining
-    if build is None:
-        raise BadInput(
-            "an ELECTRA discriminator learned to tell replaced tokens and has no masked language model to go on with; "
-            "pretrain a bert, an ernie or a nezha, or fine-tune it as it is"
-        )
-    return build(config)
+    """A model with language-model heads and random weights."""
+    return FAMILIES[config.model_type].pretraining(config)
 
 
 def read_config(folder: Path, **changes: Any) -> PreTrainedConfig:

@@ -169,7 +169,9 @@ def pretrain(
     elif start:
         length = _length(chosen_arch, max_length, start, init)
     chosen_optimizer = choice(Optimizer, optimizer, "--optimizer") if optimizer else None
-    usual = habits(chosen_arch, config or "small", continued=start is not None, optimizer=chosen_optimizer)
+    usual = habits(
+        chosen_arch, config or "small", start=start.model_type if start else None, optimizer=chosen_optimizer
+    )
     options = Options(
         steps=steps,
         minutes=minutes,

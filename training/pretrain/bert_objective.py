@@ -1,11 +1,13 @@
 """BERT's two tasks (Devlin 2018), for BERT, ERNIE and NEZHA: guess masked tokens, and tell whether a text goes on.
 
+An ELECTRA has the first one alone.
+
 A window of several sentences is cut at one of them into a text and the next, which half of the time is swapped for
 a text from another document: [CLS] a [SEP] b [SEP]. A window of one sentence, a title say, has no next; it is
 [CLS] a [SEP], and the second task leaves it out. Both losses are added, each a mean over its own predictions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
-from transformers import PreTrainedModel
+from transformers import ElectraForMaskedLM, PreTrainedModel
 
 from training.pretrain.masking import IGNORED, Masking, Row
 from training.pretrain.objectives import Batch, OtherText, RandomOf
@@ -40,7 +42,7 @@ class BertObjective:
     """Masked language model and, unless `next_sentence` is off, next-sentence prediction.
 
     model: has a base model with a pooler, and heads `cls.predictions` and `cls.seq_relationship`, as
-    transformers' BertForPreTraining.
+    transformers' BertForPreTraining; or is an ElectraForMaskedLM, without `next_sentence`.
     """
 
     judged = (MASKED_LM,)
@@ -50,7 +52,7 @@ class BertObjective:
         self, *, model: PreTrainedModel, tokens: TokenTable, whole_words: bool = False, next_sentence: bool = True
     ) -> None:
         self.model = model
-        self.heads: Any = model.cls  # predictions and seq_relationship
+        self.scores = _scores_of(model)
         self.tokens = tokens
         self.next_sentence = next_sentence
         self.masking = Masking(tokens.special["mask"], tokens.ordinary, whole_words)
@@ -137,10 +139,11 @@ class BertObjective:
             token_type_ids=inputs["token_type_ids"],
         )
         masked = output.last_hidden_state.flatten(0, 1)[inputs["masked_places"]]
-        scores = self.heads.predictions(masked)
+        scores = self.scores(masked)
         losses = {MASKED_LM: functional.cross_entropy(scores.float(), inputs["masked_ids"], reduction="sum")}
         if self.next_sentence:
-            verdicts = self.heads.seq_relationship(output.pooler_output)
+            heads: Any = self.model.cls
+            verdicts = heads.seq_relationship(output.pooler_output)
             losses[NEXT_SENTENCE] = functional.cross_entropy(
                 verdicts.float(), inputs["next_sentence_labels"], reduction="sum", ignore_index=IGNORED
             )
@@ -149,3 +152,10 @@ class BertObjective:
     def save(self, folder: Path) -> None:
         """Write `config.json` and `model.safetensors`."""
         self.model.save_pretrained(folder)
+
+
+def _scores_of(model: Any) -> Callable[[Tensor], Tensor]:
+    """What turns hidden states (n, hidden_size) into scores of the vocabulary (n, vocabulary_size)."""
+    if isinstance(model, ElectraForMaskedLM):
+        return lambda states: model.generator_lm_head(model.generator_predictions(states))
+    return lambda states: model.cls.predictions(states)

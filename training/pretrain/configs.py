@@ -183,16 +183,19 @@ LEARNING_RATES = {"small": 1e-3, "base": 2e-4, "continued": 1e-4}
 LAMB_FACTOR = 5.0  # LAMB's rate is a share of a weight's own size, AdamW's an absolute step
 
 
-def habits(arch: Arch, config: str, *, continued: bool, optimizer: Optimizer | None = None) -> Habits:
-    """The defaults of the papers, at learning rates for the size. optimizer: the one asked for."""
+def habits(arch: Arch, config: str, *, start: str | None = None, optimizer: Optimizer | None = None) -> Habits:
+    """The defaults of the papers, at learning rates for the size.
+
+    start: the model type of what is trained further. optimizer: the one asked for.
+    """
     chosen = optimizer or (Optimizer.LAMB if arch is Arch.NEZHA else Optimizer.ADAMW)
-    rate = LEARNING_RATES["continued" if continued else config if config in LEARNING_RATES else "small"]
+    rate = LEARNING_RATES["continued" if start else config if config in LEARNING_RATES else "small"]
     return Habits(
         learning_rate=rate * (LAMB_FACTOR if chosen is Optimizer.LAMB else 1),
         optimizer=chosen,
         decay=Decay.COSINE if arch is Arch.GPT else Decay.LINEAR,
         whole_words=arch is Arch.NEZHA,
-        next_sentence=arch in (Arch.BERT, Arch.NEZHA),
+        next_sentence=arch in (Arch.BERT, Arch.NEZHA) and start != "electra",  # Clark 2020
     )
 
 

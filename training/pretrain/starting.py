@@ -28,7 +28,7 @@ from training.pretrain.tokens import TokenTable
 
 # Architecture → the model types that it goes on with
 MODEL_TYPES = {
-    Arch.BERT: ("bert", "ernie"),
+    Arch.BERT: ("bert", "ernie", "electra"),
     Arch.NEZHA: ("nezha",),
     Arch.GPT: ("openai-gpt", "gpt2"),
     Arch.ELMO: (ELMO,),
@@ -129,7 +129,7 @@ def continued_objective(
     """The task of `arch` for the model in `folder`. attention: None leaves it as it is.
 
     Raises:
-        BadInput: the weights are not whole, or the vocabulary is not theirs.
+        BadInput: the weights are not whole, the vocabulary is not theirs, or an ELECTRA is to predict next sentences.
     """
     if arch is Arch.ELMO:
         return ElmoObjective(model=ElmoLanguageModel.load(folder))
@@ -142,6 +142,8 @@ def continued_objective(
         objective, rows = GptObjective(model=gpt, tokens=tokens), gpt.decoder.config.vocab_size
     else:
         bert = load_for_pretraining(folder)
+        if next_sentence and bert.config.model_type == "electra":
+            raise BadInput("--next-sentence has no meaning for an electra, which has no pooler; leave it out")
         objective = BertObjective(model=bert, tokens=tokens, whole_words=whole_words, next_sentence=next_sentence)
         rows = bert.config.vocab_size
     if tokens.size > rows:

@@ -14,9 +14,9 @@ from checkpoints import (
     save_half,
     save_sharded,
 )
-from parity import assert_same_states, random_inputs
+from parity import assert_same_states, random_inputs, spread_weights
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import ElectraForMaskedLM, PreTrainedModel
 
 from model.architectures.foreign_weights import load_encoder, load_for_pretraining, plain
 from model.errors import BadInput
@@ -95,10 +95,18 @@ def test_full_attention_s_weights_start_a_decoder_with_a_compressed_memory(tmp_p
         load_encoder(tmp_path / "saved")
 
 
-def test_an_electra_has_nothing_to_go_on_with(tmp_path: Path) -> None:
-    save_as_is(published("electra"), tmp_path)
-    with pytest.raises(BadInput, match="ELECTRA discriminator learned to tell replaced tokens"):
-        load_for_pretraining(tmp_path)
+def test_an_electra_goes_on_as_a_masked_language_model_under_a_new_head(tmp_path: Path) -> None:
+    reference = published("electra")
+    save_as_is(reference, tmp_path)
+    torch.manual_seed(1)
+    model = load_for_pretraining(tmp_path)
+    assert isinstance(model, ElectraForMaskedLM)
+    assert_same_weights(model.base_model, reference.base_model)
+    assert model.generator_lm_head.weight is model.base_model.embeddings.word_embeddings.weight
+    spread_weights(model.generator_predictions)
+    save_as_is(model, tmp_path / "further")
+    assert_same_weights(load_for_pretraining(tmp_path / "further"), model)
+    assert_same_weights(load_encoder(tmp_path / "further"), model.base_model)
 
 
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"

@@ -7,7 +7,14 @@ import pytest
 import torch
 from made_windows import N_TOKENS, vocabulary, window, windows
 from tokenizers import Tokenizer, models
-from transformers import BertConfig, BertForPreTraining, OpenAIGPTConfig, OpenAIGPTLMHeadModel
+from transformers import (
+    BertConfig,
+    BertForPreTraining,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+)
 
 from model.architectures.elmo import ElmoLanguageModel
 from model.architectures.elmo_files import ElmoConfig
@@ -73,6 +80,21 @@ def test_both_losses_and_their_gradients_equal_those_of_transformers(tokens: Tok
     parameters = list(objective.model.parameters())
     for our, their in zip(torch.autograd.grad(ours, parameters), torch.autograd.grad(theirs, parameters), strict=True):
         torch.testing.assert_close(our, their, rtol=1e-4, atol=1e-7)
+
+
+def test_an_electra_s_loss_equals_that_of_transformers(tokens: TokenTable) -> None:
+    torch.manual_seed(1)
+    config = ElectraConfig(
+        vocab_size=N_TOKENS, embedding_size=16, hidden_size=32, num_hidden_layers=1, num_attention_heads=4
+    )
+    objective = BertObjective(model=ElectraForMaskedLM(config).eval(), tokens=tokens, next_sentence=False)
+    batch = collate(objective, windows(20))
+    inputs = to_tensors(batch.inputs, torch.device("cpu"))
+    labels = torch.full(inputs["input_ids"].shape, IGNORED)
+    labels.view(-1)[inputs["masked_places"]] = inputs["masked_ids"]
+    given = {name: inputs[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
+    theirs = objective.model(**given, labels=labels).loss
+    torch.testing.assert_close(objective.losses(inputs)[MASKED_LM] / batch.counts[MASKED_LM], theirs)
 
 
 def test_the_parts_of_a_batch_add_up_to_the_whole(tokens: TokenTable) -> None:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
+from checkpoints import N_TOKENS, published, save_as_is
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 from starts import tiny_start
@@ -17,6 +18,7 @@ from starts import tiny_start
 import model.console as console_module
 import training.pretrain.live as live_module
 from app.cli import main
+from model.architectures.foreign_weights import load_encoder
 from model.errors import BadInput, BadRun
 from model.files import read_json
 from training.pretrain.configs import Arch, Attention, habits, read_size
@@ -155,6 +157,29 @@ def test_a_pretraining_goes_on_on_other_texts_from_a_start_without_heads(
     _, told = run(*command("bert", corpus, tmp_path / "run", "--init", start, "--steps", 4), code=2, capsys=capsys)
     assert "the vocabulary lacks [MASK], which --arch bert needs" in told
     assert not (tmp_path / "run" / "pretrain.json").exists()
+
+
+def test_an_electra_learns_the_words_of_other_texts_and_stays_an_electra(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys(corpus.read_text("utf-8").replace("\n", ""))]
+    assert len(tokens) <= N_TOKENS
+    start = tmp_path / "start"
+    save_as_is(published("electra"), start)
+    (start / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    out = tmp_path / "run"
+    asked = ("--init", start, "--steps", 12, "--max-length", 32, "--learning-rate", 3e-3)
+    _, told = run(*command("bert", corpus, out, *asked, "--next-sentence"), code=2, capsys=capsys)
+    assert "--next-sentence has no meaning for an electra" in told
+    run(*command("bert", corpus, out, *asked), capsys=capsys)
+    judged = [point["held_out"]["masked_lm"] for point in open_pretraining(out).history if "held_out" in point]
+    assert judged[-1] < judged[0] - 0.1
+    encoder = load_encoder(out / "model")
+    assert encoder.config.model_type == "electra"
+    again, _ = run(
+        *command("bert", corpus, tmp_path / "again", "--init", out, "--steps", 0, *asked[4:6]), capsys=capsys
+    )
+    assert again["figures"]["held_out"]["masked_lm"] == pytest.approx(judged[-1], rel=1e-5)
 
 
 def test_steps_of_0_leave_random_weights_that_the_seed_decides(
@@ -340,11 +365,13 @@ def test_base_has_the_size_of_the_papers(arch: str, millions: int) -> None:
 
 
 def test_the_habits_of_the_papers_are_the_defaults() -> None:
-    bert, nezha, gpt = (habits(Arch(arch), "small", continued=False) for arch in ("bert", "nezha", "gpt"))
+    bert, nezha, gpt = (habits(Arch(arch), "small") for arch in ("bert", "nezha", "gpt"))
     assert (bert.optimizer, bert.decay, bert.whole_words, bert.next_sentence) == ("adamw", "linear", False, True)
     assert (nezha.optimizer, nezha.decay, nezha.whole_words, nezha.next_sentence) == ("lamb", "linear", True, True)
     assert (gpt.optimizer, gpt.decay, gpt.whole_words, gpt.next_sentence) == ("adamw", "cosine", False, False)
-    further = habits(Arch.BERT, "small", continued=True)
+    further = habits(Arch.BERT, "small", start="bert")
+    assert further.next_sentence
+    assert not habits(Arch.BERT, "small", start="electra").next_sentence
     assert further.learning_rate < bert.learning_rate < nezha.learning_rate
 
 
