@@ -15,11 +15,12 @@ from model.run import open_run
 from model.snapshot import Snapshot, write_snapshot
 from model.types import Split
 from training.architectures import load_classifier
+from training.data import Dataset
 from training.device import NumberFormat
 from training.evaluate import evaluate_path
 from training.finetune import FinetuneOptions, finetune
 from training.kinds import BertKind, ElmoKind, GptKind, Kind
-from training.loop import Options
+from training.loop import Options, Training
 from training.pretrained import resolve
 
 LOOP = Options(epochs=2, batch_size=16, learning_rate=2e-3, head_learning_rate=2e-3, precision=NumberFormat.FP32)
@@ -114,6 +115,37 @@ def test_another_command_does_not_go_on_with_a_broken_off_run(
     with pytest.raises(BadRun, match="another seed"):
         finetune(snapshot, options=options(tiny_bert), seed=2, out=tmp_path / "run", cache=tmp_path)
     assert finetune(snapshot, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path).status == "done"
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+@pytest.mark.parametrize("kind", [BertKind(arch="nezha"), GptKind(), ElmoKind()], ids=lambda kind: kind.arch)
+def test_a_broken_off_run_of_every_architecture_ends_with_the_same_weights(
+    kind: Kind, freeze: bool, snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = tiny_start(tmp_path, arch=kind.arch)
+    loop = replace(LOOP, epochs=1, checkpoint_every=1)
+
+    def run(name: str) -> dict[str, torch.Tensor]:
+        asked = options(start, loop=loop, freeze=freeze, limit=80)
+        return load_classifier(
+            finetune(snapshot, kind=kind, options=asked, seed=1, out=tmp_path / name, cache=tmp_path)
+        ).state_dict()
+
+    update, steps = Training.update, iter(range(1000))
+
+    def update_until_killed(training: Training[Dataset], rows: list[int]) -> None:
+        if next(steps) == 3:
+            raise KeyboardInterrupt
+        update(training, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "update", update_until_killed)
+        with pytest.raises(KeyboardInterrupt):
+            run("killed")
+    undisturbed, resumed = run("undisturbed"), run("killed")
+    assert undisturbed.keys() == resumed.keys()
+    for name, weight in undisturbed.items():
+        assert torch.equal(weight, resumed[name]), name
 
 
 def test_texts_longer_than_the_model_are_asked_for_in_vain(snapshot: Snapshot, tiny_bert: Path, tmp_path: Path) -> None:

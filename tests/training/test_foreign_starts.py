@@ -13,16 +13,24 @@ from model.types import Text
 from training.device import NumberFormat
 from training.export import export_run
 from training.finetune import FinetuneOptions, finetune
-from training.kinds import BertKind
+from training.kinds import BertKind, GptKind, Kind
 from training.loop import Options
 
 LOOP = Options(epochs=1, batch_size=64, learning_rate=2e-3, head_learning_rate=2e-3, precision=NumberFormat.FP32)
 
 
-@pytest.mark.parametrize(("model_type", "pooling"), list(zip(ENCODERS, Pooling, strict=True)))
-def test_an_old_checkpoint_is_trained_exported_and_served(
-    model_type: str, pooling: Pooling, snapshot: Snapshot, tmp_path: Path
-) -> None:
+KINDS: dict[str, Kind] = {
+    **{
+        model_type: BertKind(arch="nezha" if model_type == "nezha" else "bert", pooling=pooling)
+        for model_type, pooling in zip(ENCODERS, Pooling, strict=True)
+    },
+    "gpt2": GptKind(),
+    "openai-gpt": GptKind(),
+}
+
+
+@pytest.mark.parametrize("model_type", PUBLISHED)
+def test_an_old_checkpoint_is_trained_exported_and_served(model_type: str, snapshot: Snapshot, tmp_path: Path) -> None:
     save_old(PUBLISHED[model_type](), tmp_path / "old")
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *dict.fromkeys(CHARACTERS)]
     assert len(tokens) <= N_TOKENS
@@ -30,7 +38,7 @@ def test_an_old_checkpoint_is_trained_exported_and_served(
     run = finetune(
         snapshot,
         options=FinetuneOptions(init=str(tmp_path / "old"), max_length=32, limit=64, loop=LOOP, freeze=True),
-        kind=BertKind(arch="nezha" if model_type == "nezha" else "bert", pooling=pooling),
+        kind=KINDS[model_type],
         seed=1,
         out=tmp_path / "run",
         cache=tmp_path / "cache",
