@@ -245,7 +245,7 @@ class Pretraining:
         """Write down the losses since the last point, in the mean."""
         now, parts = self.progress, self.objective.parts
         now.pending = [*now.pending, *losses.values()]
-        if now.step % self.log_every:
+        if now.step % self.log_every and self.done < 1:
             return
         values = np.array(now.pending).reshape(-1, len(parts)).mean(0)
         now.pending = []

@@ -81,6 +81,8 @@ def pretrain(plan: Plan, *, out: Path, resume: bool = False) -> PretrainRun:
             "--checkpoint-activations has no meaning with --arch elmo: an LSTM's way back needs every state in order; "
             "make --batch-tokens smaller instead, and --accumulate larger"
         )
+    if out.exists() and not out.is_dir():
+        raise BadRun(f"{out} is a file; give another --out")
     with join_processes() as processes, _alone(out, processes):
         if processes.is_first:
             run = _prepared(plan, out, resume=resume, world=processes.world)

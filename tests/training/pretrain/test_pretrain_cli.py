@@ -278,6 +278,7 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--arch", "bert", "--steps", "1", "--config", "huge"), "--config huge is neither small nor base"),
         (("--arch", "bert", "--steps", "1", "--config", "{strange}"), "unknown keys colour; there are dropout, heads"),
         (("--arch", "bert", "--steps", "1", "--config", "{wrong}"), "layers is 'four'; it has to be like 4"),
+        (("--arch", "bert", "--steps", "1", "--out", "{wrong}"), "wrong.json is a file; give another --out"),
         (("--arch", "bert",), "ends after --steps or after --minutes"),
         (("--arch", "bert", "--minutes", "nan"), "--minutes nan: give a number of minutes"),
         (("--arch", "bert", "--steps", "1", "--learning-rate", "inf"), "--learning-rate inf: give a number"),

@@ -285,6 +285,8 @@ def test_minutes_end_a_training_and_its_clock_goes_on_after_a_break(tmp_path: Pa
     loop.run()
     assert 1.2 <= loop.progress.seconds < time.monotonic() - started + 0.1
     assert loop.optimizer.param_groups[0]["lr"] < 0.2 * options.learning_rate
+    told = [step for step, loss, *_ in losses(tmp_path) if loss is not None]
+    assert told == [*range(10, loop.progress.step, 10), loop.progress.step]
     again = pretraining(tmp_path, options)
     again.run()
     assert again.progress.step - loop.progress.step < 10  # the clock had all but run out
