@@ -23,6 +23,9 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, str]]] = {
     "gelu_pytorch_tanh": ("Gelu", {"approximate": "tanh"}),
     "relu": ("Relu", {}),
 }
+# transformers calls the activations of openai-gpt by other names than those of all its other models
+OPENAI_ACTIVATIONS = {"gelu": "gelu_new", "swish": "silu", "silu": "silu", "relu": "relu"}
+GPT_ACTIVATIONS = (*ACTIVATIONS, "silu")  # silu is x · σ(x), of two nodes
 
 
 class Precision(StrEnum):

@@ -15,11 +15,9 @@ from transformers import PreTrainedConfig
 from model.architectures.gpt import GptClassifier
 from model.architectures.tdmca import CompressedAttention, LocalAttention
 from model.errors import BadInput
-from training.onnx_builder import ACTIVATIONS, GraphBuilder, Precision
+from training.onnx_builder import GPT_ACTIVATIONS, OPENAI_ACTIVATIONS, GraphBuilder, Precision
 from training.onnx_file import CONTRIB
 
-# transformers calls the activations of openai-gpt by other names than those of all its other models
-_OPENAI_ACTIVATIONS = {"gelu": "gelu_new", "swish": "silu"}
 _HIDDEN = float(np.finfo(np.float32).min) / 2  # added to the score of a key that is not seen; scores may be added to it
 
 
@@ -41,9 +39,9 @@ def activation_name(config: PreTrainedConfig) -> str:
     """
     is_openai = config.model_type == "openai-gpt"
     name = str(config.afn if is_openai else config.activation_function)
-    name = _OPENAI_ACTIVATIONS.get(name, name) if is_openai else name
-    if name not in (known := [*ACTIVATIONS, "silu"]):
-        raise BadInput(f"config.json: the activation {name} can't be exported; only {', '.join(known)} can")
+    name = OPENAI_ACTIVATIONS.get(name, name) if is_openai else name
+    if name not in GPT_ACTIVATIONS:
+        raise BadInput(f"config.json: the activation {name} can't be exported; only {', '.join(GPT_ACTIVATIONS)} can")
     return name
 
 

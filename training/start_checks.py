@@ -1,6 +1,6 @@
 """Refuse a start that can't be trained, before time is spent: another architecture, too short, a foreign tokenizer."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from model.files import read_json
 from model.tokenization.words import WordTokenizer
 from model.types import IntArray
 from training.data import LENGTH_MULTIPLE, Dataset
-from training.onnx_builder import ACTIVATIONS
+from training.onnx_builder import ACTIVATIONS, GPT_ACTIVATIONS, OPENAI_ACTIVATIONS
 from training.pretrained import Start
 
 MAX_UNKNOWN = 0.2  # share of tokens; a tokenizer that knows fewer is not one for these texts
@@ -33,8 +33,21 @@ KIN: dict[str, Kin] = {
     "gpt": Kin(("openai-gpt", "gpt2"), positions="n_positions"),
     "elmo": Kin((elmo_files.MODEL_TYPE,)),
 }
-# model_type → the setting that names its activation, and what it is where none is named
-_ACTIVATION_SETTINGS = {"openai-gpt": ("afn", "gelu"), "gpt2": ("activation_function", "gelu_new")}
+
+
+class Activation(NamedTuple):
+    """setting: what names a model's activation. default: what it is where none is named. known: those of its graphs."""
+
+    setting: str = "hidden_act"
+    default: str = "gelu"
+    known: Collection[str] = ACTIVATIONS
+
+
+# model_type → where it isn't as BERT has it
+_ACTIVATIONS = {
+    "openai-gpt": Activation("afn", known=OPENAI_ACTIVATIONS),
+    "gpt2": Activation("activation_function", "gelu_new", GPT_ACTIVATIONS),
+}
 
 
 def check_architecture(folder: Path, *, init: str, arch: str, max_length: int) -> None:
@@ -64,10 +77,11 @@ def check_architecture(folder: Path, *, init: str, arch: str, max_length: int) -
 
 
 def _check_activation(config: Mapping[str, Any], init: str) -> None:
-    name, default = _ACTIVATION_SETTINGS.get(config["model_type"], ("hidden_act", "gelu"))
-    if (activation := config.get(name, default)) not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise BadInput(f"--init {init} has {name} {activation}, which can't be exported; only {known} can")
+    setting, default, known = _ACTIVATIONS.get(config["model_type"], Activation())
+    if (activation := config.get(setting, default)) not in known:
+        raise BadInput(
+            f"--init {init} has {setting} {activation}, which can't be exported; only {', '.join(known)} can"
+        )
 
 
 def _check_length(config: Mapping[str, Any], setting: str, *, init: str, arch: str, max_length: int) -> None:

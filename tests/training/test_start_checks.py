@@ -84,7 +84,7 @@ def test_no_text_is_too_long_for_a_nezha(tmp_path: Path) -> None:
         ("bert", "bert", {"is_decoder": True}, "is a bert decoder model, --arch bert needs an encoder"),
         ("nezha", "nezha", {"hidden_act": "silu"}, "hidden_act silu, which can't be exported; only gelu"),
         ("gpt", "gpt2", {"activation_function": "tanh"}, "activation_function tanh, which can't be exported"),
-        ("gpt", "openai-gpt", {"afn": "swish"}, "afn swish, which can't be exported"),
+        ("gpt", "openai-gpt", {"afn": "gelu_new"}, "afn gelu_new, which can't be exported; only gelu, swish"),
         ("bert", "bert", {"model_type": "roberta"}, "is a roberta model, --arch bert needs an encoder of type bert"),
     ],
 )
@@ -94,6 +94,16 @@ def test_what_can_not_be_trained_or_exported_is_refused(
     settings(tmp_path, model_type, **changes)
     with pytest.raises(BadInput, match=message):
         check(tmp_path, arch)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "changes"),
+    [("openai-gpt", {"afn": "swish"}), ("openai-gpt", {"afn": None}), ("gpt2", {"activation_function": "silu"})],
+)
+def test_an_activation_that_a_decoder_s_graph_has_is_taken(
+    model_type: str, changes: dict[str, object], tmp_path: Path
+) -> None:
+    check(settings(tmp_path, model_type, **changes), "gpt")
 
 
 def test_settings_that_are_none_are_refused(tmp_path: Path) -> None:
