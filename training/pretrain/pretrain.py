@@ -84,11 +84,8 @@ def pretrain(plan: Plan, *, out: Path, resume: bool = False) -> PretrainRun:
     if out.exists() and not out.is_dir():
         raise BadRun(f"{out} is a file; give another --out")
     with join_processes() as processes, _alone(out, processes):
-        if processes.is_first:
-            run = _prepared(plan, out, resume=resume, world=processes.world)
-        processes.wait()
-        if not processes.is_first:
-            run = open_pretraining(out, finished=False)  # as the first one has just left it
+        prepared = processes.first(lambda: _prepared(plan, out, resume=resume, world=processes.world))
+        run = prepared or open_pretraining(out, finished=False)  # as the first one has just left it
         if run.status == "done":
             if processes.is_first:
                 say(f"{out} 已经完成 | {out} is finished already")

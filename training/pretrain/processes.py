@@ -3,14 +3,18 @@
 `torchrun` starts them and says who is who; without it there is one process, and nothing to add.
 """
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+
+T = TypeVar("T")
 
 PATIENCE = timedelta(hours=12)  # the first process prepares the corpus while the others wait; torchrun sees who dies
 
@@ -48,6 +52,24 @@ class Processes:
         if self.world > 1:
             for tensor in (*network.parameters(), *network.buffers()):
                 dist.broadcast(tensor.data, 0)
+
+    def first(self, work: Callable[[], T]) -> T | None:
+        """What `work` gives in the first process, None in the others, which wait for it.
+
+        Where it fails, its error is the only one: the others end without a word.
+        """
+        if self.world == 1:
+            return work()
+        failed = torch.zeros(1, device="cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            result = work() if self.is_first else None
+        except Exception:
+            dist.broadcast(failed.fill_(1), 0)
+            raise
+        dist.broadcast(failed, 0)
+        if failed.item():
+            sys.exit(2)
+        return result
 
     def wait(self) -> None:
         """Go on when all processes are here."""

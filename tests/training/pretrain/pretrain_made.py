@@ -12,11 +12,12 @@ from pathlib import Path
 import torch
 from made_windows import MadeWindows, tiny_bert
 
+from model.errors import BadInput
 from training.device import NumberFormat
 from training.pretrain.curves import CurveFile
 from training.pretrain.loop import Pretraining
 from training.pretrain.options import Options
-from training.pretrain.processes import join_processes
+from training.pretrain.processes import Processes, join_processes
 
 
 def pretrain_made(folder: Path, *, steps: int, dropout: float) -> None:
@@ -46,6 +47,22 @@ def pretrain_made(folder: Path, *, steps: int, dropout: float) -> None:
         ).run()
         if processes.is_first:
             objective.save(folder / "model")
+        if processes.world > 1:
+            (folder / f"ended-{processes.rank}").write_text(ended_by_the_first(processes))
+
+
+def ended_by_the_first(processes: Processes) -> str:
+    """What a process gets from work of the first one, and how it ends when that fails."""
+
+    def refuse() -> None:
+        raise BadInput("no corpus")
+
+    given = processes.first(lambda: f"made by {processes.rank}")
+    try:
+        processes.first(refuse)
+    except (BadInput, SystemExit) as ended:
+        return f"{given}; {ended!r}"
+    return f"{given}; not ended"
 
 
 def in_two_processes(folder: Path, *, steps: int, dropout: float, port: int) -> int:

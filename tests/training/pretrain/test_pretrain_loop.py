@@ -160,6 +160,9 @@ def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
     for name, weight in load_file(tmp_path / "one" / "model" / "model.safetensors").items():
         torch.testing.assert_close(together[name], weight, rtol=1e-3, atol=2e-5, msg=name)
     assert of_steps(tmp_path / "two") == pytest.approx(of_steps(tmp_path / "one"), rel=1e-4)
+    # What the first one prepares the others wait for; its error is the only one that is told.
+    assert (tmp_path / "two" / "ended-0").read_text() == "made by 0; BadInput('no corpus')"
+    assert (tmp_path / "two" / "ended-1").read_text() == "None; SystemExit(2)"
 
 
 def test_a_step_of_two_small_batches_is_a_step_of_the_whole(tmp_path: Path) -> None:
