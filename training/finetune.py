@@ -82,7 +82,10 @@ class FinetuneRecipe:
         datasets = {split: encode(samples, opened.tokenizer, self.taxonomy) for split, samples in splits.items()}
         train_set, dev_set = datasets[Split.TRAIN], datasets[Split.DEV]
         tokens = train_set.lengths.mean()
-        say(f"{len(train_set):,} train and {len(dev_set):,} dev samples, {tokens:.0f} tokens on average")
+        say(
+            f"训练 {len(train_set):,} 条，开发 {len(dev_set):,} 条，平均 {tokens:.0f} 个词元 | "
+            f"{len(train_set):,} train and {len(dev_set):,} dev samples, {tokens:.0f} tokens on average"
+        )
         opened.check(train_set)
         torch.manual_seed(self.seed)
         network = opened.classifier(

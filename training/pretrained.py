@@ -151,7 +151,7 @@ def _with_tokenizer(folder: Path, cache: Path) -> Path:
 
 def _fetch(name: str, folder: Path) -> None:
     """Copy a model on the hub into `folder`, of whatever type it is, its heads included."""
-    say(f"fetching {name} from the Hugging Face hub")
+    say(f"从 Hugging Face hub 下载 {name} | fetching {name} from the Hugging Face hub")
     try:
         found = _model_type(_download(name, "config.json"))
         if found not in MODEL_TYPES:

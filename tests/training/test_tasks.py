@@ -109,3 +109,9 @@ def test_every_architecture_learns_in_bf16_and_is_served(
     labels = [result["label"] for result in answer.json()["results"]]
     right = [label == sample.labels[0] for label, sample in zip(labels, samples, strict=True)]
     assert np.mean(right) == run.metrics["test"]["accuracy"]
+    odd = [Text(text) for text in ("好", "😀👍🏽", "a\u200b", "\U0002a6d6", "好" * 20_000)] + [
+        Text("好" * 20_000, "坏" * 20_000)
+    ]
+    answers = classify(OnnxClassifier.load(bundle), odd)
+    assert np.isfinite([answer.score for answer in answers]).all()
+    assert [answer.truncated for answer in answers] == [False] * 4 + [True] * 2

@@ -137,7 +137,7 @@ class MultipleChoice:
     def losses(self, examples: ChoiceSet) -> dict[str, int]:
         """Texts that were cut."""
         cut = sum(any(one.truncated for one in each) for each in examples.encoded)
-        return {"texts with their choices are longer than --max-length, and were cut": cut}
+        return {"条连同选项超过 --max-length，已截断 | texts with their choices are longer than it, and were cut": cut}
 
     def start(self, folder: Path, *, dropout: float) -> nn.Module:
         """A pretrained encoder under a new head."""

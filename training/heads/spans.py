@@ -128,9 +128,10 @@ class AnswerSpans:
             too_long += len(tokens) > min(self.longest, max(window.count for window in text.windows))
         cut = len({window.row for window in examples.windows if window.encoded.truncated})
         return {
-            "answers begin or end inside a token, and can't be given exactly": inexact,
+            "个答案起止在词元之内，无法准确给出 | answers begin or end in a token, and can't be exact": inexact,
+            f"个答案长过一个窗口或 {self.longest} 个词元，无法完整给出 | "
             f"answers are longer than a window or {self.longest} tokens, and can't be given whole": too_long,
-            "questions are longer than half of --max-length, and were cut": cut,
+            "个问题超过 --max-length 的一半，已截断 | questions are longer than half of it, and were cut": cut,
         }
 
     def start(self, folder: Path, *, dropout: float) -> SpanClassifier:

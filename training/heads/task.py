@@ -72,7 +72,7 @@ class Task(Protocol[Row, HeadSet]):
         ...
 
     def losses(self, examples: HeadSet) -> dict[str, int]:
-        """What the tokens of `examples` can't express, in words for a person, and how often."""
+        """What the tokens of `examples` can't express, in words for a person, Chinese and English, and how often."""
         ...
 
     def start(self, folder: Path, *, dropout: float) -> nn.Module:

@@ -163,7 +163,9 @@ class TokenLabelling:
             len(set(row.entities) - set(entities_of(tags, text)))
             for row, tags, text in zip(examples.rows, examples.tags, examples.texts, strict=True)
         )
-        return {"entities begin or end inside a token, and can't be found exactly": lost}
+        return {
+            "个实体起止在词元之内，无法准确找到 | entities begin or end in a token, and can't be found exactly": lost
+        }
 
     def start(self, folder: Path, *, dropout: float) -> TokenClassifier:
         """A pretrained encoder under a new head."""

@@ -75,10 +75,11 @@ def finetune(
     encode = task.reader(start.folder, max_length=options.max_length, stride=options.stride)
     datasets = {split: encode(each) for split, each in rows.items()}
     for split, dataset in datasets.items():
-        say(f"{split}: {len(rows[split]):,} rows, {len(dataset.ids()):,} tokens")
+        n_rows, n_tokens = len(rows[split]), len(dataset.ids())
+        say(f"{split}: {n_rows:,} 行，{n_tokens:,} 个词元 | {n_rows:,} rows, {n_tokens:,} tokens")
         for what, number in task.losses(dataset).items():
             if number:
-                say(f"{split}: {number:,} {what}")
+                say(f"{split}: {number:,} {what}")  # in Chinese and English
     unknown = subwords.unknown_id(subwords.read_engine(start.folder))
     check_ids_known(datasets[Split.TRAIN].ids(), unknown=unknown, start=start)
     torch.manual_seed(seed)
