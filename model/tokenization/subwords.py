@@ -53,7 +53,8 @@ class Frame:
 
 def frames(engine: Engine) -> tuple[Frame, Frame]:
     """What the vocabulary's template puts around one text, and around two: read off what it does with a word."""
-    word = next(word for word in engine.get_vocab() if engine.encode(word, add_special_tokens=False).ids)
+    words = engine.get_vocab().keys() - {token.content for token in engine.get_added_tokens_decoder().values()}
+    word = next(word for word in words if engine.encode(word, add_special_tokens=False).ids)
     return _frame(engine.encode(word)), _frame(engine.encode(word, word))
 
 
