@@ -131,8 +131,8 @@ def _check_known(columns: Columns, encoder: Encoder) -> None:
     unknown = float((columns.ids == encoder.unknown_id).mean()) if len(columns.ids) else 0.0
     if encoder.spellings is None and unknown > MOST_UNKNOWN:
         raise BadInput(
-            f"{unknown:.0%} of the corpus's first tokens are unknown to the vocabulary; take one for texts like these, "
-            "or have one trained on the corpus"
+            f"{unknown:.0%} of the corpus's first tokens are unknown to the vocabulary; take a larger one, or one for "
+            "texts like these, or have one trained on the corpus"
         )
 
 

@@ -220,7 +220,7 @@ def test_a_vocabulary_that_does_not_know_the_corpus_is_refused(
     )
     asked = command("bert", corpus, tmp_path / "run", "--config", size(tmp_path, "bert"), "--steps", 2)
     _, told = run(*asked, "--vocab", str(vocabulary), code=2, capsys=capsys)
-    assert "of the corpus's first tokens are unknown to the vocabulary" in told
+    assert "of the corpus's first tokens are unknown to the vocabulary; take a larger one, or one for texts" in told
 
 
 def test_documents_end_where_one_says_and_files_are_looked_at_once(
