@@ -136,3 +136,12 @@ def test_settings_that_name_no_inputs_are_refused(folder: Path, content: str) ->
 def test_settings_of_others_change_no_inputs(folder: Path) -> None:
     write_json(folder / "tokenizer_config.json", {"model_input_names": ["input_ids"]})
     assert {*load_tokenizer(folder, max_length=16).padding} == {"input_ids", "attention_mask", "token_type_ids"}
+
+
+def test_a_vocabulary_whose_ids_leave_gaps_is_refused_before_two_tokens_share_one(tmp_path: Path) -> None:
+    vocabulary = {character: 2 * row for row, character in enumerate("一二三四五六七八九十百千")}
+    engine = Tokenizer(models.WordLevel(vocabulary, unk_token="一"))
+    engine.add_special_tokens(["[PAD]"])
+    engine.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(BadInput, match=r"tokenizer\.json: \S+ and \S+ are both \d+, since its ids leave gaps"):
+        gpt_frame.load(tmp_path, max_length=16)
