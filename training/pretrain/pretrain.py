@@ -133,18 +133,19 @@ def _prepared(plan: Plan, out: Path, *, resume: bool, world: int) -> PretrainRun
     """The run with its tokenizer and its tokens, made where they are not there yet."""
     if resume and not (out / "pretrain.json").exists():
         raise BadRun(f"--resume: {out} holds no pretraining to go on with; leave --resume out to begin one")
-    # Before the corpus is read or anything written: whether start and vocabulary can be used, and whether a batch fits.
+    # Before anything is written: whether start and vocabulary can be used, a batch fits, and the corpus can be read.
     if plan.vocab:
         read_vocabulary(plan.vocab)
     check_memory(_objective(plan, None), plan.options, world=world)
     corpus = Corpus.open(plan.corpus, layout=plan.layout)
+    found = None if (out / "pretrain.json").exists() else survey(corpus, seed=SURVEY_SEED)
     run = begin_pretraining(_asked(plan, corpus, out))
     if run.status == "done":
         if not resume:
             raise BadRun(f"{out} holds a finished pretraining; give another --out, or take it with --init {out}")
         return run
     if not (run.tokens_path / "manifest.json").exists():
-        found = survey(corpus, seed=SURVEY_SEED)
+        found = found or survey(corpus, seed=SURVEY_SEED)
         if not (run.model_path / "tokenizer.json").exists():
             with staging_folder(run.model_path) as staging:
                 made = _make_tokenizer(plan, corpus, found, staging)

@@ -5,6 +5,7 @@ from the beginning and its weights at the end; `tokens/` is the corpus in tokens
 done; `curves.jsonl` and `curves.svg` are its curves.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -86,12 +87,19 @@ def begin_pretraining(asked: PretrainRun) -> PretrainRun:
     for name in IDENTITY:
         there, here = getattr(run, name), getattr(asked, name)
         if canonical_json(there) != canonical_json(here):
-            was, is_now = difference(there, here)
+            was, is_now = map(_sources, (there, here)) if name == "corpus" else difference(there, here)
             raise BadRun(
                 f"{asked.path} holds a pretraining with another {name}: {was} there, {is_now} now; give another "
                 "--out, or the command that began it"
             )
     return run
+
+
+def _sources(corpus: Mapping[str, Any]) -> str:
+    """The files of a corpus, told apart."""
+    return ", ".join(
+        f"{source['name']} ({source['sha256'][:8]}, {source['layout'] or 'snapshot'})" for source in corpus["sources"]
+    )
 
 
 def open_pretraining(path: Path, *, finished: bool = True) -> PretrainRun:

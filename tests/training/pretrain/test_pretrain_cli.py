@@ -1,6 +1,7 @@
 """`wenlei pretrain`, from text files to a start that can be trained on."""
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -315,6 +316,22 @@ def test_what_can_not_be_is_refused_before_anything_is_trained(
     given = [argument.format(**places) for argument in arguments]
     _, told = run("pretrain", "--corpus", str(corpus), "--out", str(tmp_path / "run"), *given, code=2, capsys=capsys)
     assert message in told
+
+
+def test_a_corpus_that_was_refused_may_be_mended(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "mine.txt", tmp_path / "run"
+    asked = command("bert", path, out, "--config", size(tmp_path, "bert"), "--steps", 0)
+    path.write_bytes(corpus.read_text(encoding="utf-8").encode("gb18030"))
+    _, told = run(*asked, code=2, capsys=capsys)
+    assert "iconv" in told
+    assert not (out / "pretrain.json").exists()
+    path.write_bytes(corpus.read_bytes())
+    run(*asked, capsys=capsys)
+    path.write_bytes(corpus.read_bytes() + "又一段。\n".encode())
+    _, told = run(*asked, code=2, capsys=capsys)
+    assert re.search(r"another corpus: mine\.txt \(\w{8}, [\w-]+\) there, mine\.txt \(\w{8}, [\w-]+\) now;", told)
 
 
 def test_a_batch_beyond_the_memory_is_refused(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
