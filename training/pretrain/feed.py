@@ -16,7 +16,8 @@ from training.pretrain.processes import Processes
 from training.pretrain.store import PartOf
 from training.pretrain.windows import Position, Window
 
-HELD_OUT_SEED = 1_234_567  # of the masks and the order of held-out texts: the same for every run, so that runs compare
+HELD_OUT_SEED = 1_234_567  # of what is judged, and how it is masked: the same for every run, so that runs compare
+PASSAGE = 1_000  # characters of a held-out document that are judged together, or not
 
 
 class Windows(Protocol):
@@ -68,18 +69,14 @@ class Feed:
             step += 1
 
     def held_out(self) -> list[Batch]:
-        """The held-out texts, `held_out_windows` at most over all processes, with masks that never change."""
-        random, batches, n_windows = RowRandom(HELD_OUT_SEED), [], 0
+        """What `drawn` leaves of the held-out texts, with masks that never change."""
         length, size = self._sizes()
-        for _, windows in self.windows.batches("held_out", max_length=length, batch_tokens=size, seed=HELD_OUT_SEED):
-            windows = windows[: self.options.held_out_windows - n_windows]
-            batch = self._prepare(windows, split="held_out", random=random, step=0, first_row=n_windows)
-            n_windows += len(windows)
-            if batch:
-                batches.append(batch)
-            if n_windows >= self.options.held_out_windows:
-                break
-        return batches
+        source = self.windows.batches("held_out", max_length=length, batch_tokens=size, seed=HELD_OUT_SEED)
+        random, batches, row = RowRandom(HELD_OUT_SEED), [], 0
+        for windows in drawn([windows for _, windows in source], n_characters=self.options.held_out_characters):
+            batches.append(self._prepare(windows, split="held_out", random=random, step=0, first_row=row))
+            row += len(windows)
+        return [batch for batch in batches if batch]
 
     def _prepare(
         self, windows: Sequence[Window], *, split: PartOf, random: RowRandom, step: int, first_row: int
@@ -103,3 +100,17 @@ class Feed:
         # Windows are batched by their own tokens; what is put around them counts as well.
         whole = self.options.batch_tokens * (length - framing) // length
         return length - framing, whole
+
+
+def drawn(batches: Sequence[Sequence[Window]], *, n_characters: int) -> list[list[Window]]:
+    """About `n_characters` of the texts, all if they are no more: those windows that begin in a passage drawn by lot.
+
+    The lot knows documents and characters only, so that whatever the vocabulary the same texts are judged.
+    """
+    share = n_characters / max(sum(window.n_characters for windows in batches for window in windows), 1)
+    return [[window for window in windows if share >= 1 or _lot(window) < share] for windows in batches]
+
+
+def _lot(window: Window) -> float:
+    """The number that the passage in which `window` begins has drawn, 0 to 1."""
+    return float(np.random.default_rng((HELD_OUT_SEED, window.document, window.place // PASSAGE)).random())

@@ -32,7 +32,7 @@ class Options:
     batch_tokens: padded tokens that go through the model at once, over all processes (what is put around very short
     texts comes on top); a step is `accumulate` such batches. max_length: tokens a text, special ones included.
     warmup: the share of the training in which the learning rate rises. evaluations: how often the held-out texts are
-    judged, beside once before the first step; held_out_windows: how many of them at most. checkpoint_seconds: between
+    judged, beside once before the first step; held_out_characters: about how much of them. checkpoint_seconds: between
     two checkpoints, at least.
     """
 
@@ -49,13 +49,13 @@ class Options:
     clip_norm: float = 1.0
     precision: NumberFormat = NumberFormat.AUTO
     evaluations: int = 10
-    held_out_windows: int = 512
+    held_out_characters: int = 60_000
     checkpoint_seconds: float = 60.0
 
     def __post_init__(self) -> None:
         if (self.steps is None) == (self.minutes is None):
             raise BadInput("a pretraining ends after --steps or after --minutes; give one of them")
-        for name in ("batch_tokens", "accumulate", "max_length", "evaluations", "held_out_windows"):
+        for name in ("batch_tokens", "accumulate", "max_length", "evaluations", "held_out_characters"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.steps is not None and self.steps < 0:

@@ -21,6 +21,7 @@ class Window:
     document: number of the document in its store.
     n_characters: characters of the text that the tokens stand for, so that losses compare a character.
     characters: (length, word_length) int64, the character ids of each word; only in stores of words.
+    place: characters of the document that stand before it.
     """
 
     ids: NDArray[np.int64]
@@ -29,6 +30,7 @@ class Window:
     document: int
     n_characters: int
     characters: NDArray[np.int64] | None = None
+    place: int = 0
 
     @property
     def length(self) -> int:
@@ -62,9 +64,9 @@ class Position:
 class Plan:
     """The windows of a shard: where each begins and ends, in tokens.
 
-    starts, ends, documents, characters: (n_windows,). first, last: (n_windows,) the sentences that begin inside a
-    window, behind its first token, as a range of `shard.sentences`. spellings: (vocabulary_size, word_length) the
-    characters of every word of the vocabulary, in stores of words.
+    starts, ends, documents, characters, places: (n_windows,), as in `Window`. first, last: (n_windows,) the sentences
+    that begin inside a window, behind its first token, as a range of `shard.sentences`. spellings: (vocabulary_size,
+    word_length) the characters of every word of the vocabulary, in stores of words.
     """
 
     shard: Columns
@@ -75,10 +77,11 @@ class Plan:
     last: NDArray[np.int64]
     documents: NDArray[np.int64]
     characters: NDArray[np.int64]
+    places: NDArray[np.int64]
 
     def windows(self, rows: NDArray[np.int64]) -> list[Window]:
         """The windows of these rows."""
-        bounds = (self.starts, self.ends, self.first, self.last, self.documents, self.characters)
+        bounds = (self.starts, self.ends, self.first, self.last, self.documents, self.characters, self.places)
         return [
             _window(self.shard, self.spellings, *row)
             for row in zip(*(column[rows].tolist() for column in bounds), strict=True)
@@ -110,7 +113,8 @@ def plan(
             start = stop
         counts[number] = len(starts) - before
     bounds_of_windows = np.array(starts, np.int64), np.array(ends, np.int64)
-    return _planned(shard, spellings, *bounds_of_windows, np.repeat(numbers, counts))
+    begins = np.array([sentences[first] for first in bounds[:-1]], np.int64)  # of documents, in tokens
+    return _planned(shard, spellings, *bounds_of_windows, np.repeat(numbers, counts), np.repeat(begins, counts))
 
 
 def batched(plan: Plan, batch_tokens: int, shuffle: np.random.Generator | None) -> list[NDArray[np.int64]]:
@@ -148,7 +152,7 @@ def window_at(
     else:
         whole = int(one.sentences[np.searchsorted(one.sentences, stop, side="right") - 1])
         stop = whole if whole > start else stop
-    plan = _planned(one, spellings, np.array([start]), np.array([stop]), np.array([number]))
+    plan = _planned(one, spellings, np.array([start]), np.array([stop]), np.array([number]), np.array([0]))
     return plan.windows(np.array([0]))[0]
 
 
@@ -158,7 +162,9 @@ def _planned(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
     documents: NDArray[np.int64],
+    begins: NDArray[np.int64],
 ) -> Plan:
+    before = _characters_before(shard, starts)
     return Plan(
         spellings=spellings,
         shard=shard,
@@ -167,7 +173,8 @@ def _planned(
         first=np.searchsorted(shard.sentences, starts, side="right"),
         last=np.searchsorted(shard.sentences, ends, side="left"),
         documents=documents,
-        characters=_characters_before(shard, ends) - _characters_before(shard, starts),
+        characters=_characters_before(shard, ends) - before,
+        places=before - _characters_before(shard, begins),
     )
 
 
@@ -190,6 +197,7 @@ def _window(
     last: int,
     document: int,
     n_characters: int,
+    place: int,
 ) -> Window:
     ids = shard.ids[start:end].astype(np.int64)
     sentence_starts = np.zeros(last - first + 1, np.int64)
@@ -208,4 +216,5 @@ def _window(
         document=document,
         n_characters=n_characters,
         characters=characters,
+        place=place,
     )

@@ -235,7 +235,7 @@ def test_documents_end_where_one_says_and_files_are_looked_at_once(
     n_lines = len(lines.read_text(encoding="utf-8").splitlines())
     assert found["lines"] == n_lines > found["auto"]
     _, told = run(*asked, "--documents", "auto", "--resume", code=2, capsys=capsys)
-    assert "another corpus: sources" in told
+    assert "another corpus: lines.txt" in told
 
 
 @pytest.mark.parametrize(

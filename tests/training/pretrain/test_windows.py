@@ -119,6 +119,7 @@ def test_a_document_is_cut_in_order_and_a_sentence_only_where_it_does_not_fit(
         inside = [bound for bound in sorted(sentence_bounds) if start < bound < end]
         assert window.sentence_starts.tolist() == [0, *(bound - start for bound in inside)]
         assert window.n_characters == 3 * window.length
+        assert window.place == 3 * (start - document_bounds[window.document - 5])
         if end not in sentence_bounds:  # cut: the sentence alone, as much of it as fits
             assert window.length == max_length
             assert not inside
