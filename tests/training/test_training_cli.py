@@ -47,6 +47,26 @@ def test_train_evaluate_export_and_classify(
     assert classified["results"][0]["label"] in ("好评", "差评")
 
 
+def test_a_person_is_shown_how_like_the_run_its_export_is(
+    snapshot: Snapshot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, bundle = str(tmp_path / "run"), tmp_path / "bundle"
+    for arguments in (
+        ("train", "--snapshot", str(snapshot.path), "--arch", "linear", "--limit", "80", "--out", run),
+        ("export", run, "--out", str(bundle), "--precision", "fp32"),
+    ):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+    parity = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["parity"]["fp32"]
+    shown = capsys.readouterr().out
+    row = [cell.strip() for cell in next(line for line in shown.splitlines() if "fp32" in line).strip("│").split("│")]
+    assert row == ["fp32", *(str(parity[name]) for name in ("samples", "same_labels")), row[3]]
+    assert float(row[3]) == pytest.approx(parity["max_logit_difference"], rel=0.05)
+    assert f"模型包 bundle  {bundle}" in shown
+
+
 @pytest.mark.parametrize(("arguments", "code"), [(("train", "--help"), 0), (("train", "--snapshot", "nowhere"), 2)])
 def test_a_shell_gets_the_exit_code(arguments: tuple[str, ...], code: int) -> None:
     script = "from app.cli import main; main()"

@@ -4,7 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
+from model.bundle import Bundle
 from model.console import JsonFlag, emit
 from model.snapshot import open_snapshot
 from training.cli.common import start_torch
@@ -39,4 +42,15 @@ def export(
         abstain_below=abstain_below,
     )
     result = {"bundle": str(bundle.path), "version": bundle.version, "parity": bundle.manifest.parity}
-    emit(result, as_json=json)
+    emit(result, as_json=json, render=lambda console: _show(console, bundle))
+
+
+def _show(console: Console, bundle: Bundle) -> None:
+    """How like the run its exports are, then where the bundle lies, which the next command asks for."""
+    table = Table("精度 precision", "文本 texts", "标签一致 same labels", "logit 最大差 largest difference")
+    for precision, parity in bundle.manifest.parity.items():
+        counts = (f"{parity[name]:,}" for name in ("samples", "same_labels"))
+        table.add_row(precision, *counts, f"{parity['max_logit_difference']:.2g}")
+    console.print(table)
+    for name, value in (("版本 version", bundle.version), ("模型包 bundle", bundle.path)):
+        console.print(f"{name}  {value}", soft_wrap=True, markup=False, highlight=False)

@@ -123,7 +123,7 @@ def train(
 
     例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch bert --epochs 2
 
-    例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch gpt --init var/pretrained/gpt
+    例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch gpt --init var/runs/my-gpt
 
     例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch linear --folds 5
     """
