@@ -16,8 +16,9 @@ from model.bundle import Bundle, Manifest, seal_bundle
 from model.console import say
 from model.errors import BadInput, BadSnapshot, ParityFailed
 from model.files import staging_folder
-from model.metrics import evaluate, predicted_matrix
+from model.metrics import BoolArray, evaluate, predicted_matrix
 from model.run import Run, now
+from model.runtime.decode import Decoder
 from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot, open_snapshot
 from model.text import Normaliser
@@ -31,6 +32,7 @@ from training.evaluate import check_model_kept, serve_logits
 from training.loop import predict
 
 MAX_FP32_DIFFERENCE = 1e-3  # of a logit; float32 sums in another order stay far below
+ROUNDING = 1e-5  # of a score: what float32 sums in another order come to
 MAX_INT8_ACCURACY_CHANGE = 0.005
 MAX_INT8_LOGIT_ERROR = 0.2  # root mean square, as a share of the logits' own spread
 FEWEST_FOR_ACCURACY = 200  # on fewer texts half a point is less than one text
@@ -167,17 +169,12 @@ def judge(trial: Bundle, precision: str, judged: Dataset, reference: FloatArray)
     classifier = OnnxClassifier.load(trial, precision=precision)
     decoder = classifier.decoder
     logits = serve_logits(classifier, [Text(sample.text, sample.pair) for sample in judged.samples])
-    figures = [
-        evaluate(decoder.scores(values), judged.gold, decoder.taxonomy, thresholds=decoder.thresholds)
-        for values in (logits, reference)
-    ]
-    chosen, expected = (
-        predicted_matrix(decoder.scores(values), decoder.taxonomy, decoder.thresholds) for values in (logits, reference)
-    )
+    both = decoder.scores(logits), decoder.scores(reference)
+    figures = [evaluate(scores, judged.gold, decoder.taxonomy, thresholds=decoder.thresholds) for scores in both]
     spread = float((reference - reference.mean(0)).std()) or 1.0
     parity = {
         "samples": len(judged),
-        "same_labels": int((chosen == expected).all(axis=1).sum()),
+        "same_labels": int(same_labels(*both, decoder).sum()),
         "max_logit_difference": float(np.abs(logits - reference).max()),
         "logit_error": float(np.sqrt(np.mean((logits - reference) ** 2))) / spread,
         "accuracy_change": figures[0]["accuracy"] - figures[1]["accuracy"],
@@ -190,6 +187,18 @@ def judge(trial: Bundle, precision: str, judged: Dataset, reference: FloatArray)
     if reason := why_refused(precision, parity):
         raise ParityFailed(f"the {precision} model is not the one that was trained: {reason}")
     return Verdict(parity=parity, metrics=figures[0])
+
+
+def same_labels(scores: FloatArray, expected: FloatArray, decoder: Decoder) -> BoolArray:
+    """Which texts get the same labels by both scores (n_samples, n_labels): (n_samples,).
+
+    A label whose two scores are the same but for rounding is none that tells them apart: it lies on its threshold, as
+    scores of a model that has hardly learned do, or level with another label.
+    """
+    taxonomy, thresholds = decoder.taxonomy, decoder.thresholds
+    differs = predicted_matrix(scores, taxonomy, thresholds) != predicted_matrix(expected, taxonomy, thresholds)
+    same: BoolArray = ~(differs & (np.abs(scores - expected) > ROUNDING)).any(axis=1)
+    return same
 
 
 def why_refused(precision: str, parity: Mapping[str, Any]) -> str | None:

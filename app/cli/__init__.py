@@ -19,6 +19,7 @@ from rich.text import Text
 from model.errors import MissingExtra, WenleiError
 
 ENTRY_POINTS = "wenlei.commands"
+INTERRUPTED = 128 + signal.SIGINT  # the exit code, as shells have it
 EXTRAS = {"training": "train"}  # entry point → the extra that its imports come with
 
 # Name → help. The module app.cli.NAME holds a function NAME, or, for a group, a typer.Typer `app`.
@@ -53,10 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.write(f"wenlei: {describe(error)}\n")
         sys.exit(2)
     except KeyboardInterrupt:
-        sys.stderr.write(
-            "已中断；没有留下半成品，同样的命令可重来或继续 | interrupted; the same command starts over or goes on\n"
-        )
-        sys.exit(130)
+        _say_interrupted()
+        sys.exit(INTERRUPTED)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # of a command that runs typer turns the interrupt into this
+            _say_interrupted()
+        raise
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:
@@ -141,6 +144,12 @@ def _root(
 
 def _not_called() -> None:
     """Stands for a command in the list of commands."""
+
+
+def _say_interrupted() -> None:
+    sys.stderr.write(
+        "已中断；没有留下半成品，同样的命令可重来或继续 | interrupted; the same command starts over or goes on\n"
+    )
 
 
 def _terminate(*_: object) -> None:

@@ -13,14 +13,15 @@ from model.bundle import open_bundle
 from model.errors import BadInput, BadSnapshot, ParityFailed
 from model.run import Run
 from model.runtime.base import classify
+from model.runtime.decode import Decoder
 from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot, write_snapshot
-from model.types import Split, Text
+from model.types import Split, Task, Taxonomy, Text
 from training.architectures import load_classifier
 from training.baselines import LinearOptions, train_linear
 from training.device import NumberFormat
 from training.evaluate import evaluate_path
-from training.export import export_run, why_refused
+from training.export import export_run, same_labels, why_refused
 from training.finetune import FinetuneOptions, finetune
 from training.loop import Options
 
@@ -102,6 +103,18 @@ def test_a_graph_that_answers_otherwise_is_refused_and_nothing_is_left(
     with pytest.raises(ParityFailed, match=r"the fp32 model is not the one that was trained: .* get another label"):
         export_run(run, out=tmp_path / "bundle")
     assert not any(tmp_path.iterdir())
+
+
+def test_a_label_that_rounding_decides_tells_no_two_models_apart() -> None:
+    flat = Decoder(Taxonomy(Task.SINGLE, ("好评", "差评", "中评")))
+    several = Decoder(Taxonomy(Task.MULTI, ("便宜", "干净"), multiple=True), thresholds={"便宜": 0.25, "干净": 0.5})
+    level, tipped = np.array([[0.4, 0.4, 0.2]], np.float32), np.array([[0.3, 0.5, 0.2]], np.float32)
+    rounded = level + np.array([[-1e-6, 1e-6, 0]], np.float32)
+    assert same_labels(level, rounded, flat).all()
+    assert not same_labels(level, tipped, flat).any()
+    at_it = np.array([[0.25, 0.9], [0.25, 0.9]], np.float32)
+    off = at_it + np.array([[-1e-6, 0], [-1e-3, 0]], np.float32)
+    assert same_labels(at_it, off, several).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -268,4 +268,5 @@ def _show(console: Console, run: "PretrainRun") -> None:
     console.print(table)
     console.print(f"曲线 curves  {run.path / 'curves.svg'}", soft_wrap=True, markup=False, highlight=False)
     console.print(f"预训练记录 run  {run.path}", soft_wrap=True, markup=False, highlight=False)
-    console.print(f"下一步 next  wenlei train --init {run.path} …", soft_wrap=True, markup=False, highlight=False)
+    command = f"wenlei train --arch {run.arch} --init {run.path} --snapshot …"
+    console.print(f"下一步 next  {command}", soft_wrap=True, markup=False, highlight=False)

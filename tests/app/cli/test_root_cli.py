@@ -109,12 +109,18 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         main(["x"])
 
 
-def test_an_interrupt_is_exit_code_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(arguments: object) -> None:
+@pytest.mark.parametrize("place", ["app.cli.build", "app.cli.audit.load_settings"])
+def test_an_interrupt_is_exit_code_130_and_says_how_to_go_on(
+    place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(app.cli, "build", interrupt)
-    assert run(capsys, "x")[0] == 130
+    monkeypatch.setenv("WENLEI_HOME", str(tmp_path))
+    monkeypatch.setattr(place, interrupt)
+    code, _, told = run(capsys, "audit", "list")
+    assert code == 130
+    assert told.count("已中断") == 1
 
 
 def test_being_told_to_end_is_exit_code_143_and_leaves_no_half_written_folder(
