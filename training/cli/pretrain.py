@@ -131,9 +131,9 @@ def pretrain(
     home: HomeOption = Path("var"),
     json: JsonFlag = False,
 ) -> None:
-    """用纯文本预训练语言模型，或在自己的文本上继续预训练；中断后用同样的命令继续。
+    """用纯文本预训练语言模型，或继续预训练；中断后用同样的命令继续。| Pretrain on plain text; the same command resumes.
 
-    Pretrain a language model on plain text, or go on with one on your own texts; the same command resumes.
+    从头开始，或用自己的文本继续训练一个起点。A language model from nothing, or on from a start, on your own texts.
 
     例 Example:  wenlei pretrain --arch bert --corpus 语料.txt.xz --minutes 30 --out var/runs/my-bert
 
