@@ -7,6 +7,7 @@ p(word | h) ∝ exp(h · e(word) + b(word)), and the two differ in e alone:
 """
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ ROWS_AT_ONCE = 1024  # of the full softmax: logits of this many predictions are 
 WORDS_AT_ONCE = 4096  # through the CNN, when all words' vectors are made
 
 
-class WordSoftmax(nn.Module):
+class WordSoftmax(nn.Module, ABC):
     """Negative log-likelihoods of words. Word numbers go by frequency: the most frequent come first.
 
     In `eval()` without gradients the vectors of all words are made once and kept until the next `train()` or `eval()`.
@@ -31,9 +32,9 @@ class WordSoftmax(nn.Module):
         self.bias = nn.Parameter(-torch.arange(1, vocabulary_size + 1).log())
         self._kept: Tensor | None = None
 
+    @abstractmethod
     def vectors(self, words: Tensor) -> Tensor:
         """e(word): (n,) → (n, size)."""
-        raise NotImplementedError
 
     def all_vectors(self) -> Tensor:
         """e of the whole vocabulary: (vocabulary_size, size)."""
