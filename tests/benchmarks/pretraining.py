@@ -17,8 +17,8 @@ import shlex
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,10 +113,91 @@ def main() -> None:
         rows += [Row(f"{arch} pretrained", arch, start), Row(f"{arch} random", arch, start, from_scratch=True)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         length = {"minutes": options.minutes, "batch_tokens": options.batch_tokens}
-        pretrained = list(pool.map(lambda arch: bench.pretrain(arch, corpus, **length), options.arch))
-        sys.stdout.write(pretraining_table(options.arch, pretrained) + "\n\n")
-        for task in options.task:
-            sys.stdout.write(task_table(bench, pool, task, rows, options.seeds) + "\n\n")
+        pretrained = {arch: pool.submit(bench.pretrain, arch, corpus, **length) for arch in options.arch}
+        trials = Trials(bench, pool, rows, options.seeds, pretrained)
+        for table in trials.tables(options.task):
+            sys.stdout.write(table + "\n\n")
+        runs = [pretrained[arch].result() for arch in options.arch]
+        sys.stdout.write(pretraining_table(options.arch, runs) + "\n")
+
+
+def parse(cls, given: str) -> "Task":
+    name, _, rest = given.partition("=")
+    path, _, limit = rest.partition(":")
+    return cls(name, Path(path), int(limit) if limit else None)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a task is learned from. init: of `wenlei train`; None for the linear baseline."""
+
+    name: str
+    arch: str
+    init: str | None = None
+    from_scratch: bool = False
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        return (0.0,) if self.init is None else OFFLINE_RATES if self.init == OFFLINE else RATES
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Runs commands in `home`."""
+
+    home: Path
+
+    def pretrain(self, arch: str, corpus: Sequence[Path], *, minutes: float, batch_tokens: int) -> dict[str, Any]:
+        """The finished `pretrain.json` of `arch`."""
+        given = ["pretrain", "--arch", arch, "--corpus", *corpus, "--minutes", minutes, "--batch-tokens", batch_tokens]
+        return self._finished(self.home / f"{arch}-pretrained", "pretrain.json", *given)
+
+    def train(self, task: Task, row: Row, rate: float, seed: int) -> dict[str, Any]:
+        """The finished `run.json` of one fine-tuning."""
+        given: list[object] = ["train", "--snapshot", task.snapshot, "--arch", row.arch, "--seed", seed]
+        given += ["--limit", task.limit] if task.limit else []
+        if row.init is not None:
+            epochs = OFFLINE_EPOCHS if row.init == OFFLINE else EPOCHS
+            given += ["--init", row.init, "--learning-rate", rate, "--head-learning-rate", HEAD_RATE]
+            given += ["--epochs", epochs, "--max-length", MAX_LENGTH, "--patience", PATIENCE]
+            given += ["--from-scratch"] if row.from_scratch else []
+        out = self.home / task.name / f"{row.name.replace(' ', '-')}-{rate:g}-seed{seed}"
+        return self._finished(out, "run.json", *given)
+
+    def _finished(self, out: Path, file: str, *given: object) -> dict[str, Any]:
+        if not ((out / file).exists() and json.loads((out / file).read_text())["status"] == "done"):
+            arguments = [*map(str, given), "--home", str(self.home), "--out", str(out)]
+            sys.stderr.write(f"$ wenlei {shlex.join(arguments)}\n")
+            with (self.home / "log").open("a") as log:
+                subprocess.run(
+                    [sys.executable, "-c", "from app.cli import main; main()", *arguments],
+                    check=True,
+                    stdout=log,
+                    stderr=log,
+                    env={**os.environ, "OMP_NUM_THREADS": "1"},
+                )
+        data: dict[str, Any] = json.loads((out / file).read_text())
+        return data
+
+
+def main() -> None:
+    """Pretrain, fine-tune, and print all tables."""
+    options = parse()
+    bench = Bench(options.home)
+    options.home.mkdir(parents=True, exist_ok=True)
+    corpus = [*options.corpus, *(task.snapshot for task in options.task)]
+    rows = [Row("linear", "linear"), Row(OFFLINE, "bert", OFFLINE)]
+    for arch in options.arch:
+        start = str(options.home / f"{arch}-pretrained")
+        rows += [Row(f"{arch} pretrained", arch, start), Row(f"{arch} random", arch, start, from_scratch=True)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        length = {"minutes": options.minutes, "batch_tokens": options.batch_tokens}
+        pretrained = {arch: pool.submit(bench.pretrain, arch, corpus, **length) for arch in options.arch}
+        trials = [Trials(bench, pool, task, rows, options.seeds, pretrained) for task in options.task]
+        runs = [pretrained[arch].result() for arch in options.arch]
+        sys.stdout.write(pretraining_table(options.arch, runs) + "\n\n")
+        for each in trials:
+            sys.stdout.write(each.table() + "\n\n")
 
 
 def parse() -> argparse.Namespace:
@@ -148,24 +229,65 @@ def pretraining_table(architectures: Sequence[str], runs: Sequence[dict[str, Any
     return "\n".join(lines)
 
 
-def task_table(bench: Bench, pool: ThreadPoolExecutor, task: Task, rows: Sequence[Row], seeds: Sequence[int]) -> str:
-    """Accuracy and macro-F1 on dev, seed by seed and in the mean."""
-    first, *others = seeds
-    tried = {(row, rate): pool.submit(bench.train, task, row, rate, first) for row in rows for rate in row.rates}
-    best = {row: max(row.rates, key=lambda rate: accuracy(tried[row, rate].result())) for row in rows}
-    repeated = {(row, seed): pool.submit(bench.train, task, row, best[row], seed) for row in rows for seed in others}
-    heads = "".join(f" seed {seed} |" for seed in seeds)
-    lines = [
-        f"| {task.name}: start | learning rate |{heads} mean accuracy | mean macro-F1 |",
-        "|---|---|" + "---|" * (len(seeds) + 2),
-    ]
-    for row in rows:
-        runs = [tried[row, best[row]].result(), *(repeated[row, seed].result() for seed in others)]
-        cells = "".join(f" {accuracy(run):.2f} |" for run in runs)
-        macro_f1 = statistics.mean(100 * run["metrics"]["dev"]["macro_f1"] for run in runs)
-        rate = f"{best[row]:g}" if row.init else ""
-        lines.append(f"| {row.name} | {rate} |{cells} {statistics.mean(map(accuracy, runs)):.2f} | {macro_f1:.2f} |")
-    return "\n".join(lines)
+@dataclass(frozen=True)
+class Trials:
+    """All fine-tunings; a row's wait for the pretraining that they start from."""
+
+    bench: Bench
+    pool: ThreadPoolExecutor
+    rows: Sequence[Row]
+    seeds: Sequence[int]
+    pretrained: Mapping[str, Future[dict[str, Any]]]
+
+    def submit(self, task: Task, row: Row, rate: float, seed: int) -> Future[dict[str, Any]]:
+        def train() -> dict[str, Any]:
+            if row.init not in (None, OFFLINE):
+                self.pretrained[row.arch].result()
+            return self.bench.train(task, row, rate, seed)
+
+        return self.pool.submit(train)
+
+    def tables(self, tasks: Sequence[Task]) -> Iterator[str]:
+        """A table a task: accuracy and macro-F1 on dev, seed by seed and in the mean."""
+        first, *others = self.seeds
+        tried = {  # row by row, so that no core waits for a pretraining while there is other work
+            (task, row, rate): self.submit(task, row, rate, first)
+            for row in self.rows
+            for task in tasks
+            for rate in row.rates
+        }
+
+        def best(task: Task, row: Row) -> float:
+            return max(row.rates, key=lambda rate: accuracy(tried[task, row, rate].result()))
+
+        chosen = {(task, row): best(task, row) for row in self.rows for task in tasks}
+        repeated = {
+            (task, row): [self.submit(task, row, rate, seed) for seed in others] for (task, row), rate in chosen.items()
+        }
+        for task in tasks:
+            yield "\n".join(
+                [
+                    f"| {task.name}: start | learning rate |"
+                    + "".join(f" seed {seed} |" for seed in self.seeds)
+                    + " mean accuracy | mean macro-F1 |",
+                    "|---|---|" + "---|" * (len(self.seeds) + 2),
+                    *(
+                        line(
+                            row, rate, [tried[task, row, rate].result(), *(run.result() for run in repeated[task, row])]
+                        )
+                        for row in self.rows
+                        for rate in [chosen[task, row]]
+                    ),
+                ]
+            )
+
+
+def line(row: Row, rate: float, runs: Sequence[dict[str, Any]]) -> str:
+    """A row of a table, from one run a seed."""
+    cells = "".join(f" {accuracy(run):.2f} |" for run in runs)
+    macro_f1 = statistics.mean(100 * run["metrics"]["dev"]["macro_f1"] for run in runs)
+    shown = f"{rate:g}" if row.init else ""
+    return f"| {row.name} | {shown} |{cells} {statistics.mean(map(accuracy, runs)):.2f} | {macro_f1:.2f} |"
 
 
 def accuracy(run: dict[str, Any]) -> float:
