@@ -93,7 +93,8 @@ class LinearRecipe:
             score = dev_score(fitted, dev_set, self.taxonomy)
             if score > best:
                 best, strength, classifier = score, candidate, fitted
-        say(f"C {strength} is best on dev; {features.shape[1]:,} n-grams")
+        n_grams = features.shape[1]
+        say(f"开发集上 C {strength} 最好，{n_grams:,} 个 n 元组 | C {strength} is best on dev; {n_grams:,} n-grams")
         return classifier, strength
 
 

@@ -94,7 +94,8 @@ def warn_of_labels(labels: Sequence[str]) -> None:
     """Tell which labels no model can find in the samples that have them."""
     if labels:
         say(
-            f"注意 | warning: {len(labels)} labels have all their train samples in one fold, being too few or near "
+            f"注意：有 {len(labels)} 个标签的训练样本都在同一折里，评判它们的模型从没见过，请多导入一些 | warning: "
+            f"{len(labels)} labels have all their train samples in one fold, being too few or near "
             "duplicates of each other, so that the model which judges these has never seen the label; import more of: "
             f"{preview(labels, MOST_NAMED)}"
         )

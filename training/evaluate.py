@@ -13,7 +13,7 @@ from model.console import progress
 from model.errors import BadInput, BadRun
 from model.metrics import BoolArray, evaluate, fit_temperature, fit_thresholds, gold_matrix
 from model.predictions import SplitPredictions, write_predictions
-from model.run import Run, open_run
+from model.run import Run
 from model.runtime.base import batches_by_length
 from model.runtime.decode import Decoder
 from model.runtime.onnx import OnnxClassifier
@@ -82,7 +82,7 @@ def evaluate_path(path: Path, snapshot: Snapshot, split: Split, *, precision: st
     """
     if (path / "bundle.json").exists():
         return _evaluate_bundle(path, snapshot, split, precision)
-    run = open_run(path)
+    run = Run.open(path)
     check_model_kept(run)
     if precision:
         raise BadInput(f"--precision {precision}: {path} is a run, only bundles have precisions; export it first")

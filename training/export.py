@@ -17,7 +17,8 @@ from model.console import say
 from model.errors import BadInput, BadSnapshot, ParityFailed
 from model.files import staging_folder
 from model.metrics import BoolArray, evaluate, predicted_matrix
-from model.run import Run, now
+from model.provenance import now
+from model.run import Run
 from model.runtime.decode import Decoder
 from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot, open_snapshot
@@ -92,7 +93,7 @@ def export_run(
         shutil.copytree(run.model_path, staging, dirs_exist_ok=True)
         (staging / "onnx").mkdir()
         for precision, file in manifest.onnx.items():
-            say(f"exporting {precision}")
+            say(f"导出 exporting {precision}")
             onnx_file.save(build_graph(classifier, precision, run), staging / file)
         trial = Bundle(path=staging, version="unsealed", manifest=manifest)
         verdicts = {}
@@ -102,7 +103,7 @@ def export_run(
             except ParityFailed as failure:
                 if precision not in optional:
                     raise
-                say(f"{precision} is left out: {failure}")
+                say(f"不含 {precision}：没有通过检验 | {precision} is left out: {failure}")
                 (staging / file).unlink()
         manifest = replace(
             manifest,
@@ -123,7 +124,7 @@ def check_precisions(run: Run, asked: Sequence[str] | None) -> list[str]:
     available = ARCHITECTURES[run.arch].precisions
     wanted = list(dict.fromkeys(asked or available))
     if unknown := [precision for precision in wanted if precision not in available]:
-        raise BadInput(f"--precision {', '.join(unknown)}: a {run.arch} model has {', '.join(available)}")
+        raise BadInput(f"--precision {', '.join(unknown)}: models of {run.arch} have {', '.join(available)}")
     return wanted
 
 

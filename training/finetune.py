@@ -9,13 +9,14 @@ import torch
 from torch import nn
 
 from model.console import say
+from model.errors import BadInput
 from model.run import Run
 from model.snapshot import Snapshot
 from model.types import Sample, Split, Taxonomy
 from training.data import encode
 from training.kinds import BertKind, Kind
 from training.loop import Options, Training, cost_of
-from training.pretrained import Start, resolve
+from training.pretrained import OFFLINE, Start, resolve
 from training.recipe import Prepared, Trained, train
 from training.start_checks import check_architecture
 
@@ -34,6 +35,10 @@ class FinetuneOptions:
     dropout: float = 0.1
     limit: int | None = None
     loop: Options = field(default_factory=Options)
+
+    def __post_init__(self) -> None:
+        if self.freeze and self.from_scratch:
+            raise BadInput("--freeze with --from-scratch would train a head on random weights; leave one out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,11 @@ class FinetuneRecipe:
         Raises:
             BadInput: they can't be had, are of another architecture, or too short for the texts.
         """
+        if options.init == OFFLINE and kind.arch != "bert":
+            raise BadInput(
+                f"--arch {kind.arch} has no offline start; pretrain one (wenlei pretrain --arch {kind.arch}) or take a "
+                "model that you have, and give it as --init"
+            )
         start = resolve(options.init, cache=cache)
         check_architecture(start.folder, init=options.init, arch=kind.arch, max_length=options.max_length)
         return cls(taxonomy=taxonomy, kind=kind, options=options, start=start, seed=seed)

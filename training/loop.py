@@ -165,7 +165,8 @@ class Training(Generic[AnyExamples]):
         torch.manual_seed(self.seed)
         if self.state_file.exists():
             self.restore()
-            say(f"going on from step {self.progress.step} of {self.total_steps}")
+            step, total = self.progress.step, self.total_steps
+            say(f"从第 {step:,} 步继续，共 {total:,} 步 | going on from step {step:,} of {total:,}")
         started = time.monotonic() - self.progress.seconds
         with progress("训练 training", self.total_steps) as advance:
             advance(self.progress.step)
@@ -218,7 +219,8 @@ class Training(Generic[AnyExamples]):
         figures = self.objective.figures(self.classifier, self.dev_set, precision=self.precision)
         now = self.progress
         now.history.append({"step": now.step, **figures})
-        say(f"step {now.step}: dev " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in figures.items())
+        say(f"第 {now.step:,} 步 step：开发集 dev  {shown}")
         now.since_best += 1
         if figures[self.objective.score] > now.best:
             now.best, now.best_step, now.since_best = figures[self.objective.score], now.step, 0

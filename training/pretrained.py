@@ -155,7 +155,7 @@ def _fetch(name: str, folder: Path) -> None:
     try:
         found = _model_type(_download(name, "config.json"))
         if found not in MODEL_TYPES:
-            raise ValueError(f"it is a {found} model; {', '.join(MODEL_TYPES)} are taken")
+            raise ValueError(f"it is of type {found}; {', '.join(MODEL_TYPES)} are taken")
         fetched = _download(name, *ON_THE_HUB)
         if not _has_weights(fetched) and (revision := _converted(name)):
             fetched = _download(name, *ON_THE_HUB, revision=revision)

@@ -88,11 +88,13 @@ def begin(snapshot: Snapshot, recipe: Recipe, *, out: Path, **config: Any) -> Ru
         BadRun: `out` holds another run.
     """
     return start_run(
-        out,
-        arch=recipe.arch,
-        config={**recipe.config, "normaliser": snapshot.normaliser.to_json(), **config},
-        seed=recipe.seed,
-        snapshot=snapshot.hash,
-        snapshot_path=snapshot.path,
-        taxonomy=snapshot.taxonomy,
+        Run(
+            path=out,
+            arch=recipe.arch,
+            config={**recipe.config, "normaliser": snapshot.normaliser.to_json(), **config},
+            seed=recipe.seed,
+            snapshot=snapshot.hash,
+            snapshot_path=str(snapshot.path.absolute()),
+            taxonomy=snapshot.taxonomy,
+        )
     )

@@ -68,7 +68,7 @@ def check_architecture(folder: Path, *, init: str, arch: str, max_length: int) -
         hint = f"; --arch {other} takes it" if other else ""
         what = "a decoder" if arch == "gpt" else "an encoder"
         raise BadInput(
-            f"--init {init} is a {kind} model, --arch {arch} needs {what} of type {', '.join(kin.model_types)}{hint}; "
+            f"--init {init} is of type {kind}, --arch {arch} needs {what} of type {', '.join(kin.model_types)}{hint}; "
             f"wenlei pretrain --arch {arch} makes one"
         )
     _check_activation(config, init)

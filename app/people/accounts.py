@@ -14,7 +14,7 @@ from app.store.audit import record
 from app.store.database import connect, reading, writing
 from app.store.people import Key, Scope, add_key, add_user, all_keys, get_user, revoke_key, revoke_user
 from model.errors import BadInput
-from model.run import now
+from model.provenance import now
 
 USER_NAME = re.compile(r"[\w.@-]{1,64}")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from app.store.tables import audit_events
-from model.run import now
+from model.provenance import now
 
 
 @dataclass(frozen=True, slots=True)

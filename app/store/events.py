@@ -14,7 +14,7 @@ from app.store.samples import ROWS_AT_ONCE, LabelEvent
 from app.store.tables import label_events, libraries, samples, sources
 from app.store.taxonomies import Translation, load_translation
 from model.files import canonical_json
-from model.run import now
+from model.provenance import now
 
 LISTS_AT_ONCE = 400  # each is two variables of a statement
 NO_LABELS = "[]"  # what persons say of a text that belongs to no class, and sweeps of one whose label they take away

@@ -19,7 +19,7 @@ from app.store.taxonomies import (
     write_classes,
 )
 from model.errors import UnknownLibrary
-from model.run import now
+from model.provenance import now
 from model.text import Normaliser
 from model.types import Taxonomy
 

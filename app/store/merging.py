@@ -16,7 +16,7 @@ from app.store.staging import Staging, new_samples, staged_files, staged_meaning
 from app.store.tables import label_events, samples, sources
 from app.store.taxonomies import load_translation
 from model.files import canonical_json
-from model.run import now
+from model.provenance import now
 
 IMPORT_ACTOR = "wenlei library import"
 _EVENT_COLUMNS = (

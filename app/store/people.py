@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from app.store.tables import api_keys, users
 from model.errors import BadInput
-from model.run import now
+from model.provenance import now
 from model.types import preview
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from app.store.tables import label_events, libraries, review_decisions, review_items
 from app.store.taxonomies import to_json
 from model.files import canonical_json
-from model.run import now
+from model.provenance import now
 
 ITEMS_AT_ONCE = 5_000
 OPEN = "open"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from app.store.tables import label_events, rollbacks
-from model.run import now
+from model.provenance import now
 
 
 class Rollback(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from app.store.tables import libraries, snapshots
-from model.run import now
+from model.provenance import now
 from model.snapshot import Snapshot
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from app.store.tables import label_events, sweeps
 from app.store.taxonomies import to_json
 from model.files import canonical_json
-from model.run import now
+from model.provenance import now
 
 ROWS_AT_ONCE = 10_000
 

@@ -62,7 +62,7 @@ class ElmoConfig:
             settings: dict[str, Any] = dict(read_json(path))
             found = settings.pop("model_type", None)
             if found != MODEL_TYPE:
-                raise BadInput(f"{path} is of a {found} model, not of {MODEL_TYPE}; give --arch what fits the weights")
+                raise BadInput(f"{path} is of type {found}, not {MODEL_TYPE}; give --arch what fits the weights")
             filters = tuple((int(width), int(number)) for width, number in settings.pop("filters"))
             return cls(filters=filters, **settings)
         except (OSError, ValueError, KeyError, TypeError) as error:

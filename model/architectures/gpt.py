@@ -20,8 +20,7 @@ from torch.nn import functional
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from model.architectures.foreign_weights import FAMILIES, load_encoder, new_encoder, read_settings
-from model.architectures.on_encoder import OnEncoder
-from model.architectures.weight_files import read_head
+from model.architectures.on_encoder import LinearHead
 from model.errors import BadInput
 
 MODEL_TYPES = ("openai-gpt", "gpt2")
@@ -143,27 +142,8 @@ class Joint:
     language_model_loss: Tensor
 
 
-class _Head(OnEncoder):
-    """A decoder, dropout and a linear head on the extract token's state."""
-
-    def __init__(self, encoder: PreTrainedModel, *, n_labels: int, dropout: float = 0.1) -> None:
-        super().__init__(encoder)  # a decoder; the name is the one that pretrained parts have in every classifier
-        self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(encoder.config.hidden_size, n_labels)
-        nn.init.normal_(self.head.weight, std=encoder.config.initializer_range)
-        nn.init.zeros_(self.head.bias)
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """A trained one, as `save` wrote it, in evaluation mode.
-
-        Raises:
-            BadInput: a file is not there or damaged.
-        """
-        head = read_head(folder)
-        loaded = cls(load_decoder(folder), n_labels=len(head["head.bias"]))
-        loaded.head.load_state_dict({name.removeprefix("head."): value for name, value in head.items()})
-        return loaded.eval()
+class _Head(LinearHead):
+    """A linear layer on the extract token's state."""
 
     def extract(self, states: Tensor, attention_mask: Tensor) -> Tensor:
         """The last real position's state: (batch, length, hidden_size) → (batch, hidden_size)."""
@@ -178,7 +158,7 @@ class GptClassifier(_Head):
     def start(cls, folder: Path, *, n_labels: int, vocabulary_size: int, dropout: float = 0.1, **changes: Any) -> Self:
         """A pretrained decoder from `folder` under a new head, see `start_decoder`."""
         decoder = start_decoder(folder, vocabulary_size=vocabulary_size, dropout=dropout, **changes)
-        return cls(decoder, n_labels=n_labels, dropout=dropout)
+        return cls(decoder, n_outputs=n_labels, dropout=dropout)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, swapped_ids: Tensor | None = None) -> Tensor:
         """Logits (batch, n_labels). `swapped_ids` (batch, length): the texts of each pair in the other order."""
@@ -195,8 +175,7 @@ class GptClassifier(_Head):
     def classify(self, states: Tensor, attention_mask: Tensor, *, n_texts: int) -> Tensor:
         """Logits (n_texts, n_labels); the extract states of both orders are added, as figure 1 has it."""
         extracted = self.extract(states, attention_mask).unflatten(0, (-1, n_texts)).sum(0)
-        logits: Tensor = self.head(self.dropout(extracted))
-        return logits
+        return self.score(extracted)
 
 
 class GptMultipleChoice(_Head):
@@ -209,24 +188,23 @@ class GptMultipleChoice(_Head):
     def start(cls, folder: Path, *, vocabulary_size: int, dropout: float = 0.1, **changes: Any) -> Self:
         """As `GptClassifier.start`; the number of choices may differ from batch to batch."""
         decoder = start_decoder(folder, vocabulary_size=vocabulary_size, dropout=dropout, **changes)
-        return cls(decoder, n_labels=1, dropout=dropout)
+        return cls(decoder, n_outputs=1, dropout=dropout)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Logits (batch, n_choices)."""
         states = hidden_states(self.encoder, input_ids.flatten(0, 1))
-        return self.score(states, attention_mask)
+        return self.compare(states, attention_mask)
 
     def joint(self, input_ids: Tensor, attention_mask: Tensor) -> Joint:
         """`forward` and the language model's loss, of one pass through the decoder."""
         ids, mask = input_ids.flatten(0, 1), attention_mask.flatten(0, 1)
         states = hidden_states(self.encoder, ids)
-        return Joint(self.score(states, attention_mask), next_tokens(self.encoder, states, ids, mask).mean)
+        return Joint(self.compare(states, attention_mask), next_tokens(self.encoder, states, ids, mask).mean)
 
-    def score(self, states: Tensor, attention_mask: Tensor) -> Tensor:
+    def compare(self, states: Tensor, attention_mask: Tensor) -> Tensor:
         """Logits (batch, n_choices) from states (batch * n_choices, length, hidden_size)."""
         extracted = self.extract(states, attention_mask.flatten(0, 1))
-        scores: Tensor = self.head(self.dropout(extracted)).view(attention_mask.shape[:2])
-        return scores
+        return self.score(extracted).view(attention_mask.shape[:2])
 
 
 def _orders(input_ids: Tensor, attention_mask: Tensor, swapped_ids: Tensor | None) -> tuple[Tensor, Tensor]:

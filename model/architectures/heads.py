@@ -12,46 +12,21 @@ Each is one linear layer on an encoder of `load_encoder`: BERT, ERNIE, ELECTRA o
 from pathlib import Path
 from typing import Self
 
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from model.architectures.foreign_weights import load_encoder
-from model.architectures.on_encoder import OnEncoder
-from model.architectures.weight_files import read_head
+from model.architectures.on_encoder import LinearHead
 
 
-class _Head(OnEncoder):
-    """An encoder, dropout and a linear layer with `n_outputs` rows."""
-
-    def __init__(self, encoder: PreTrainedModel, *, n_outputs: int, dropout: float = 0.1) -> None:
-        super().__init__(encoder)
-        self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(encoder.config.hidden_size, n_outputs)
-        nn.init.normal_(self.head.weight, std=encoder.config.initializer_range)
-        nn.init.zeros_(self.head.bias)
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """A trained one, as `save` wrote it, in evaluation mode.
-
-        Raises:
-            BadInput: a file is not there or damaged.
-        """
-        head = read_head(folder)
-        loaded = cls(load_encoder(folder), n_outputs=len(head["head.bias"]))
-        loaded.head.load_state_dict({name.removeprefix("head."): value for name, value in head.items()})
-        return loaded.eval()
+class _Head(LinearHead):
+    """A linear layer on the states of an encoder's last layer."""
 
     def states(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None) -> Tensor:
         """Hidden states of the last layer: (batch, length, hidden_size)."""
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
         states: Tensor = self.encoder(**inputs).last_hidden_state
         return states
-
-    def score(self, states: Tensor) -> Tensor:
-        """The linear layer on states (…, hidden_size): (…, n_outputs)."""
-        scores: Tensor = self.head(self.dropout(states))
-        return scores
 
 
 class TokenClassifier(_Head):

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Self
 
 from safetensors.torch import save_file
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from model.architectures.weight_files import HEAD
+from model.architectures.foreign_weights import load_encoder
+from model.architectures.weight_files import HEAD, read_head
 
 
 class OnEncoder(nn.Module):
@@ -34,3 +35,31 @@ class OnEncoder(nn.Module):
         if not any(weight.requires_grad for weight in self.encoder.parameters()):
             self.encoder.eval()
         return self
+
+
+class LinearHead(OnEncoder):
+    """An encoder or decoder, dropout and a linear layer with `n_outputs` rows."""
+
+    def __init__(self, encoder: PreTrainedModel, *, n_outputs: int, dropout: float = 0.1) -> None:
+        super().__init__(encoder)
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(encoder.config.hidden_size, n_outputs)
+        nn.init.normal_(self.head.weight, std=encoder.config.initializer_range)
+        nn.init.zeros_(self.head.bias)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """A trained one, as `save` wrote it, in evaluation mode.
+
+        Raises:
+            BadInput: a file is not there or damaged.
+        """
+        head = read_head(folder)
+        loaded = cls(load_encoder(folder), n_outputs=len(head["head.bias"]))
+        loaded.head.load_state_dict({name.removeprefix("head."): value for name, value in head.items()})
+        return loaded.eval()
+
+    def score(self, states: Tensor) -> Tensor:
+        """The linear layer on states (…, hidden_size): (…, n_outputs)."""
+        scores: Tensor = self.head(self.dropout(states))
+        return scores

@@ -16,7 +16,7 @@ import numpy as np
 from model.bundle import Bundle
 from model.console import progress
 from model.errors import BadInput
-from model.run import describe_environment
+from model.provenance import describe_environment
 from model.runtime.onnx import OnnxClassifier, load_engine
 from model.text import MAX_TEXT_CHARS
 from model.tokenization.base import Encoded

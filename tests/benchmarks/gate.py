@@ -23,7 +23,7 @@ from model import selective
 from model.drift import kolmogorov_smirnov, shares_differ
 from model.metrics import BoolArray, gold_matrix, predicted_matrix
 from model.predictions import read_predictions
-from model.run import open_run
+from model.run import Run
 from model.selective import Bound, Confidences, binomial_tail, choose_threshold, confidences
 from model.types import IntArray, Split
 
@@ -65,7 +65,7 @@ def say(line: str) -> None:
 
 def judge(path: Path) -> Judged:
     """The test split of the run, as it was predicted."""
-    run = open_run(path)
+    run = Run.open(path)
     predictions = read_predictions(path, run.taxonomy)
     rows = np.array([split is Split.TEST for split in predictions.splits])
     scores = predictions.scores[rows]

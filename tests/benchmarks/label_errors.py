@@ -38,7 +38,7 @@ from app.store.libraries import get_library
 from model.files import read_json
 from model.near import NearSettings
 from model.predictions import Predictions, read_predictions
-from model.run import Run, open_run
+from model.run import Run
 from model.snapshot import Snapshot
 from model.text import Normaliser, sample_id
 from model.types import Split
@@ -253,7 +253,7 @@ class Trial:
         """A run on the snapshot."""
         out = self.home / "runs" / name
         if (out / "run.json").exists() and read_json(out / "run.json")["status"] == "done":
-            return open_run(out)
+            return Run.open(out)
         recipe: Recipe = LinearRecipe(taxonomy=snapshot.taxonomy, options=LinearOptions(), seed=self.seed)
         if n_folds:
             return train_by_folds(snapshot, recipe, n_folds=n_folds, out=out)

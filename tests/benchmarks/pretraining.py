@@ -128,7 +128,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--task", type=Task.parse, action="append", required=True, help="NAME=SNAPSHOT[:LIMIT]")
     parser.add_argument("--arch", nargs="+", default=ARCHITECTURES)
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--batch-tokens", type=int, default=2048, help="few, so that the minutes are many steps")
+    parser.add_argument("--batch-tokens", type=int, default=1024, help="few, so that the minutes are many steps")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     return parser.parse_args()
 

@@ -35,7 +35,7 @@ from app.store.database import open_database, writing
 from app.store.review_items import SKIP, record_decision
 from app.store.reviews import IS_OPEN, Wanted, add_items
 from app.store.tables import libraries, review_items, samples
-from model.run import now
+from model.provenance import now
 from model.text import sample_id
 
 REAL = 10  # of so many samples one is imported

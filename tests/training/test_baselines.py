@@ -6,7 +6,7 @@ from scipy.sparse import vstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from model.errors import BadInput, BadRun, BadSnapshot
-from model.run import open_run
+from model.run import Run
 from model.snapshot import Snapshot, write_snapshot
 from model.tokenization import ngrams
 from model.types import Split, Task, Taxonomy, Text
@@ -46,7 +46,7 @@ def test_it_learns_and_is_evaluated_as_it_was_trained(snapshot: Snapshot, tmp_pa
     run = train_linear(snapshot, options=LinearOptions(), seed=0, out=tmp_path / "run")
     assert run.metrics["test"]["accuracy"] > 0.9
     assert evaluate_path(tmp_path / "run", snapshot, Split.TEST) == run.metrics["test"]
-    assert open_run(tmp_path / "run").calibration["temperature"] > 0
+    assert Run.open(tmp_path / "run").calibration["temperature"] > 0
 
 
 def test_several_labels_a_text(multi_snapshot: Snapshot, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import training.loop
 from model.architectures.bert import BertClassifier
 from model.errors import BadInput, BadRun, BadSnapshot
 from model.predictions import NO_FOLD, Predictions, read_predictions
-from model.run import Run, open_run
+from model.run import Run
 from model.runtime.decode import Decoder
 from model.snapshot import Snapshot, write_snapshot
 from model.text import sample_id
@@ -76,7 +76,7 @@ def test_every_sample_is_judged_once_and_train_by_folds(any_snapshot: Snapshot, 
     expected = near_folds(train_samples, n_folds=3, seed=0).tolist()
     assert [folds.pop(sample.id) for sample in train_samples] == expected
     assert set(folds.values()) == {NO_FOLD}
-    assert open_run(run.path) == run
+    assert Run.open(run.path) == run
     assert run.config["folds"] == 3
     assert {split: figures["n"] for split, figures in run.metrics.items()} == {
         split: any_snapshot.counts[split] for split in ("train", "dev", "test")

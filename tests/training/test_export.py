@@ -147,7 +147,7 @@ def test_a_bundle_is_not_written_over(run: Run, bundle: Path) -> None:
 
 
 def test_an_unknown_precision_is_named(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="--precision int4: a bert model has fp32, int8"):
+    with pytest.raises(BadInput, match="--precision int4: models of bert have fp32, int8"):
         export_run(run, out=tmp_path / "bundle", precisions=["int4"])
 
 

@@ -11,7 +11,7 @@ from starts import tiny_start
 from model.architectures.bert import BertClassifier, Pooling
 from model.errors import BadInput, BadRun, BadSnapshot
 from model.files import read_json, write_json
-from model.run import open_run
+from model.run import Run
 from model.snapshot import Snapshot, write_snapshot
 from model.types import Split
 from training.architectures import load_classifier
@@ -42,7 +42,7 @@ def test_a_run_holds_what_evaluation_finds(
         out=tmp_path / "run",
         cache=tmp_path,
     )
-    assert open_run(tmp_path / "run") == run
+    assert Run.open(tmp_path / "run") == run
     assert not run.checkpoint_path.exists()
     assert run.cost["train_samples"] == snapshot.counts["train"]
     found = evaluate_path(run.path, snapshot, Split.TEST)
@@ -176,8 +176,8 @@ def changed_start(tiny_bert: Path, folder: Path, **config: object) -> Path:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"model_type": "roberta"}, "is a roberta model, --arch bert needs an encoder of type bert"),
-        ({"is_decoder": True}, "is a bert decoder model"),
+        ({"model_type": "roberta"}, "is of type roberta, --arch bert needs an encoder of type bert"),
+        ({"is_decoder": True}, "is of type bert decoder"),
         ({"hidden_act": "silu"}, "has hidden_act silu, which can't be exported"),
         ({"max_position_embeddings": None}, "config.json is not that of a BERT"),
         ({"vocab_size": 20}, "they don't belong together"),

@@ -139,7 +139,7 @@ def test_weights_that_the_hub_s_converter_has_made_safe_are_taken(hub: Path, tmp
     ("change", "message"),
     [
         ("no weights", r"the hub has no model\.safetensors of it, and a pickle can run any code"),
-        ("roberta", "it is a roberta model; bert, ernie, electra, nezha, gpt2, openai-gpt, wenlei-elmo are taken"),
+        ("roberta", "it is of type roberta; bert, ernie, electra, nezha, gpt2, openai-gpt, wenlei-elmo are taken"),
         ("no vocabulary", r"the hub has no tokenizer\.json and no vocab\.txt"),
         ("another name", r"--init maker/model: neither a folder nor a model that the hub gives \("),
     ],

@@ -43,14 +43,14 @@ def test_every_architecture_takes_its_own_kin_alone(arch: str, model_type: str, 
         check(tmp_path, arch)
         return
     takes = next(other for other, types in TAKES.items() if model_type in types)
-    with pytest.raises(BadInput, match=f"is a {model_type} model, --arch {arch} needs .*; --arch {takes} takes it"):
+    with pytest.raises(BadInput, match=f"is of type {model_type}, --arch {arch} needs .*; --arch {takes} takes it"):
         check(tmp_path, arch)
 
 
 def test_elmo_takes_an_elmo(tmp_path: Path) -> None:
     write_json(tmp_path / "config.json", {"model_type": "wenlei-elmo"})
     check(tmp_path, "elmo")
-    with pytest.raises(BadInput, match=r"is a wenlei-elmo model, --arch bert needs an encoder.*--arch elmo takes it"):
+    with pytest.raises(BadInput, match=r"is of type wenlei-elmo, --arch bert needs an encoder.*--arch elmo takes it"):
         check(tmp_path, "bert")
 
 
@@ -81,11 +81,11 @@ def test_no_text_is_too_long_for_a_nezha(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arch", "model_type", "changes", "message"),
     [
-        ("bert", "bert", {"is_decoder": True}, "is a bert decoder model, --arch bert needs an encoder"),
+        ("bert", "bert", {"is_decoder": True}, "is of type bert decoder, --arch bert needs an encoder"),
         ("nezha", "nezha", {"hidden_act": "silu"}, "hidden_act silu, which can't be exported; only gelu"),
         ("gpt", "gpt2", {"activation_function": "tanh"}, "activation_function tanh, which can't be exported"),
         ("gpt", "openai-gpt", {"afn": "gelu_new"}, "afn gelu_new, which can't be exported; only gelu, swish"),
-        ("bert", "bert", {"model_type": "roberta"}, "is a roberta model, --arch bert needs an encoder of type bert"),
+        ("bert", "bert", {"model_type": "roberta"}, "is of type roberta, --arch bert needs an encoder of type bert"),
     ],
 )
 def test_what_can_not_be_trained_or_exported_is_refused(

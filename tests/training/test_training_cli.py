@@ -11,6 +11,7 @@ import pytest
 
 from app.cli import main
 from model.snapshot import Snapshot
+from training.cli.train import Arch, default_name
 
 Answer = Callable[..., dict[str, Any]]
 
@@ -113,6 +114,8 @@ def test_train_by_folds_says_what_it_left(
         (("train", "--snapshot", "{snapshot}", "--arch", "linear", "--folds", "999"), "give at most --folds"),
         (("train", "--snapshot", "{snapshot}", "--pooling", "max"), "--pooling max: choose one of cls, mean, layers"),
         (("train", "--snapshot", "{snapshot}", "--precision", "int3"), "--precision int3: choose one of auto"),
+        (("train", "--snapshot", "{snapshot}", "--arch", "gpt"), "--arch gpt has no offline start; pretrain one"),
+        (("train", "--snapshot", "{snapshot}", "--freeze", "--from-scratch"), "would train a head on random weights"),
     ],
 )
 def test_bad_input_gets_one_message_and_exit_code_2(
@@ -129,6 +132,11 @@ def test_bad_input_gets_one_message_and_exit_code_2(
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
     assert not any(tmp_path.iterdir())
+
+
+def test_a_run_without_a_name_is_called_after_what_it_starts_from() -> None:
+    assert default_name(Arch.BERT, "offline", "ab" * 16, folds=None, seed=0) == "bert-abababab-seed0"
+    assert default_name(Arch.GPT, "hub/small-gpt", "ab" * 16, folds=2, seed=1) == "gpt-small-gpt-abababab-folds2-seed1"
 
 
 def test_without_the_training_extra_the_way_out_is_named(

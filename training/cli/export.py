@@ -30,11 +30,11 @@ def export(
 ) -> None:
     """把训练记录导出为 ONNX 模型包；与训练结果不一致则拒绝。| Export a run as an ONNX bundle, through a parity gate."""
     start_torch()
-    from model.run import open_run
+    from model.run import Run
     from training.export import export_run
 
     bundle = export_run(
-        open_run(run),
+        Run.open(run),
         out=out,
         precisions=[part.strip() for part in precision.split(",") if part.strip()] if precision else None,
         snapshot=open_snapshot(snapshot) if snapshot else None,

@@ -132,8 +132,7 @@ def train(
             refuse_given(context, panel, f"--arch {arch}")
     start_torch()
     opened = open_snapshot(snapshot)
-    by_folds = f"-folds{folds}" if folds else ""
-    out = out or home / "runs" / f"{arch}-{opened.hash[:8]}{by_folds}-seed{seed}"
+    out = out or home / "runs" / default_name(arch, init, opened.hash, folds=folds, seed=seed)
     recipe: Recipe
     if arch is Arch.LINEAR:
         from training.baselines import LinearOptions, LinearRecipe
@@ -178,6 +177,13 @@ def train(
         as_json=json,
         render=lambda console: show_run(console, shown, run.path),
     )
+
+
+def default_name(arch: Arch, init: str, snapshot_hash: str, *, folds: int | None, seed: int) -> str:
+    """The run's folder where none is given; another start than the default is in it."""
+    started = "" if init == "offline" else f"-{Path(init).name}"
+    by_folds = f"-folds{folds}" if folds else ""
+    return f"{arch}{started}-{snapshot_hash[:8]}{by_folds}-seed{seed}"
 
 
 def make_kind(arch: Arch, *, pooling: str, lm_weight: float, similarity: bool) -> "Kind":

@@ -22,7 +22,7 @@ from model.types import Split
 from training.device import NumberFormat, pick_device
 from training.heads.choices import GptChoice, MultipleChoice
 from training.heads.data import read_rows
-from training.heads.run import HeadRun, describe_file, open_run, start_run
+from training.heads.run import HeadRun, describe_file, start_run
 from training.heads.spans import AnswerSpans
 from training.heads.task import Task
 from training.heads.tokens import TokenLabelling
@@ -140,7 +140,7 @@ def answer(path: Path, file: Path) -> list[dict[str, Any]]:
         BadRun: there is no finished run.
         BadInput: a row can't be used.
     """
-    run = open_run(path)
+    run = HeadRun.open(path)
     try:
         task = TASKS[run.task, run.arch in DECODERS].from_json(run.found)
         lengths = {name: int(run.options[name]) for name in ("max_length", "stride")}

@@ -50,6 +50,7 @@ class Progress:
     busy: float = 0.0
     tokens: int = 0
     evaluations: int = 0
+    planned_evaluations: int = 1
     position: dict[str, Any] = field(default_factory=lambda: Position().to_json())
     scaler: dict[str, Any] = field(default_factory=dict)
     held_out: dict[str, float] = field(default_factory=dict)
@@ -115,6 +116,9 @@ class Pretraining:
         try:
             if not resumed:
                 self.judge(judge)
+                elapsed = time.monotonic() - started if self.processes.is_first else 0.0
+                seconds = float(self.processes.add(torch.tensor(elapsed, device=self.device)))
+                self.progress.planned_evaluations = self.options.affordable_evaluations(seconds)
             with live(shown=self.processes.is_first) as display:
                 source = self.steps()
                 upcoming = next(source)
@@ -132,8 +136,8 @@ class Pretraining:
                             rate=self.optimizer.param_groups[0]["lr"],
                             speed=self.progress.tokens / self.progress.busy,
                         )
-                    if math.floor(self.done * self.options.evaluations) > self.progress.evaluations:
-                        self.progress.evaluations = math.floor(self.done * self.options.evaluations)
+                    if math.floor(self.done * self.progress.planned_evaluations) > self.progress.evaluations:
+                        self.progress.evaluations = math.floor(self.done * self.progress.planned_evaluations)
                         self.judge(judge)
                         self.save()
                     elif time.monotonic() - self.last_saved > max(self.options.checkpoint_seconds, self.save_pause):
@@ -173,7 +177,7 @@ class Pretraining:
         known: list[float] = [sum(batch.counts[part] for batch in upcoming.batches) for part in parts]
         known += [sum(batch.tokens for batch in upcoming.batches), clock if self.processes.is_first else 0.0]
         *counts, tokens, seconds = self.processes.add(torch.tensor(known, dtype=torch.float64, device=self.device))
-        rate = self.options.rate_at(self._progress_at(now.step, float(seconds)))
+        rate = self.options.rate_at(self._progress_at(now.step, float(seconds)), step=now.step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate * self.options.learning_rate
         self.model.train()

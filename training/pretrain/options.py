@@ -10,6 +10,8 @@ from torch import nn
 from model.errors import BadInput
 from training.device import NumberFormat
 
+EVALUATION_SHARE = 0.15  # of a training's minutes, at most, goes into judging
+
 
 class Optimizer(StrEnum):
     """AdamW (Loshchilov 2019) or LAMB (You 2020), which NEZHA was trained with."""
@@ -31,9 +33,10 @@ class Options:
 
     batch_tokens: padded tokens that go through the model at once, over all processes (what is put around very short
     texts comes on top); a step is `accumulate` such batches. max_length: tokens a text, special ones included.
-    warmup: the share of the training in which the learning rate rises. evaluations: how often the held-out texts are
-    judged, beside once before the first step; held_out_characters: about how much of them. checkpoint_seconds: between
-    two checkpoints, at least.
+    warmup: the share of the training in which the learning rate rises, for `warmup_steps` at least: layer norms after
+    every sum bear no full rate at once. evaluations: how often the held-out texts are judged, beside once before the
+    first step, less often where minutes are few; held_out_characters: about how much of them. checkpoint_seconds:
+    between two checkpoints, at least.
     """
 
     steps: int | None = None
@@ -41,10 +44,11 @@ class Options:
     batch_tokens: int = 8192
     accumulate: int = 1
     max_length: int = 128
-    learning_rate: float = 1e-3
+    learning_rate: float = 5e-4
     optimizer: Optimizer = Optimizer.ADAMW
     decay: Decay = Decay.LINEAR
     warmup: float = 0.05
+    warmup_steps: int = 100
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     precision: NumberFormat = NumberFormat.AUTO
@@ -77,8 +81,18 @@ class Options:
         done = step / self.steps if self.steps is not None else seconds / ((self.minutes or 0) * 60)
         return min(1.0, done)
 
-    def rate_at(self, done: float) -> float:
-        """The share of the full learning rate when `done` of the training is behind."""
+    def affordable_evaluations(self, seconds: float) -> int:
+        """How often the held-out texts are judged, when once takes `seconds`."""
+        if self.minutes is None:
+            return self.evaluations
+        affordable = int(EVALUATION_SHARE * self.minutes * 60 / max(seconds, 1e-9))
+        return max(1, min(self.evaluations, affordable))
+
+    def rate_at(self, done: float, *, step: int) -> float:
+        """The share of the full learning rate when `done` of the training, `step` steps, is behind."""
+        return min(self._planned_rate(done), (step + 1) / max(1, self.warmup_steps))
+
+    def _planned_rate(self, done: float) -> float:
         if done < self.warmup:
             return done / self.warmup
         left = (1 - done) / (1 - self.warmup)

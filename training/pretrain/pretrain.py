@@ -12,7 +12,6 @@ import torch
 from model.console import say
 from model.errors import BadInput, BadRun
 from model.files import flush, only_process, publish, sha256_file, staging_folder
-from model.run import now
 from model.tokenization import gpt_frame
 from training.pretrain.configs import Arch, Attention, ElmoSize, Size
 from training.pretrain.corpus import Corpus, Layout
@@ -23,7 +22,7 @@ from training.pretrain.objectives import Objective
 from training.pretrain.options import Options
 from training.pretrain.prepare import prepare
 from training.pretrain.processes import Processes, join_processes
-from training.pretrain.run import PretrainRun, begin_pretraining, open_pretraining
+from training.pretrain.run import PretrainRun
 from training.pretrain.starting import check_vocabulary, checkpoint_activations, continued_objective, new_objective
 from training.pretrain.store import TokenStore
 from training.pretrain.survey import Survey, survey
@@ -85,7 +84,7 @@ def pretrain(plan: Plan, *, out: Path, resume: bool = False) -> PretrainRun:
         raise BadRun(f"{out} is a file; give another --out")
     with join_processes() as processes, _alone(out, processes):
         prepared = processes.first(lambda: _prepared(plan, out, resume=resume, world=processes.world))
-        run = prepared or open_pretraining(out, finished=False)  # as the first one has just left it
+        run = prepared or PretrainRun.open(out, finished=False)  # as the first one has just left it
         if run.status == "done":
             if processes.is_first:
                 say(f"{out} 已经完成 | {out} is finished already")
@@ -139,7 +138,7 @@ def _prepared(plan: Plan, out: Path, *, resume: bool, world: int) -> PretrainRun
     check_memory(_objective(plan, None), plan.options, world=world)
     corpus = Corpus.open(plan.corpus, layout=plan.layout)
     found = None if (out / "pretrain.json").exists() else survey(corpus, seed=SURVEY_SEED)
-    run = begin_pretraining(_asked(plan, corpus, out))
+    run = _asked(plan, corpus, out).begin()
     if run.status == "done":
         if not resume:
             raise BadRun(f"{out} holds a finished pretraining; give another --out, or take it with --init {out}")
@@ -226,6 +225,6 @@ def _finished(run: PretrainRun, objective: Objective, loop: Pretraining) -> Pret
         "processes": loop.processes.world,
         "threads": torch.get_num_threads(),
     }
-    done = run.changed(status="done", figures=figures, history=history, environment=environment, finished_at=now())
+    done = run.finish(figures=figures, history=history, environment=environment)
     shutil.rmtree(run.checkpoint_path, ignore_errors=True)
     return done

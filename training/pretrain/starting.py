@@ -55,7 +55,7 @@ def positions(folder: Path, *, init: str, arch: Arch) -> int | None:
         owner = next((other for other, types in MODEL_TYPES.items() if found in types), None)
         way_out = f"give --arch {owner}" if owner else "it can't be pretrained further here"
         raise BadInput(
-            f"--init {init} is a {found} model, --arch {arch} trains {' or '.join(MODEL_TYPES[arch])}; {way_out}"
+            f"--init {init} is of type {found}, --arch {arch} trains {' or '.join(MODEL_TYPES[arch])}; {way_out}"
         )
     if arch in (Arch.NEZHA, Arch.ELMO):
         return None

@@ -30,7 +30,8 @@ from app.store.texts import SampleText, texts_of
 from model.bundle import open_bundle
 from model.errors import BadInput, BadSnapshot
 from model.near import NearSettings
-from model.run import now, open_run
+from model.provenance import now
+from model.run import Run
 from model.snapshot import Snapshot
 from model.text import MAX_TEXT_CHARS
 from model.tokenization import load_tokenizer
@@ -101,7 +102,7 @@ def examine(
         BadRun: as `read_judged`.
     """
     if questions.run is not None:
-        open_run(questions.run)  # rather now than after minutes
+        Run.open(questions.run)  # rather now than after minutes
     ensure_catalogue(engine, library)
     limit, count_tokens = _limit(questions)
     snapshot = _snapshot(engine, library, questions.snapshot)

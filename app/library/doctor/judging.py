@@ -11,7 +11,7 @@ from model.errors import BadRun
 from model.metrics import BoolArray
 from model.near import NearSettings
 from model.predictions import NO_FOLD, Predictions, read_predictions
-from model.run import Run, open_run
+from model.run import Run
 from model.types import IntArray
 
 FOLDS = "folds"  # the key of a run's config that says how many
@@ -42,7 +42,7 @@ def read_judged(path: Path, census: Census, snapshots: Collection[str]) -> Judge
         BadRun: there is none, or it is not finished; it was not made by folds; it is of another library, or the
         taxonomy has changed since; its folds part near duplicates; a score is not a number from 0 to 1.
     """
-    run = open_run(path)
+    run = Run.open(path)
     name = census.name
     again = f"wenlei train --snapshot HASH --folds 5 --out {path}-folds"
     if not run.config.get(FOLDS):

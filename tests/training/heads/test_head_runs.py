@@ -14,7 +14,7 @@ import training.loop
 from model.errors import BadInput, BadRun
 from model.files import read_json, sha256_file, write_json
 from model.types import Split
-from training.heads.run import open_run
+from training.heads.run import HeadRun
 from training.heads.spans import AnswerSpans
 from training.heads.tokens import TokenLabelling
 from training.heads.tuning import answer, finetune
@@ -33,7 +33,7 @@ def test_every_task_is_learned(tuned: Tuned) -> None:
 
 
 def test_a_run_tells_what_it_was_made_of(tuned: Tuned, start: Start) -> None:
-    run = open_run(tuned.run.path)
+    run = HeadRun.open(tuned.run.path)
     assert run == tuned.run
     assert (run.status, run.arch, run.seed) == ("done", "bert", 1)
     assert run.start == {"name": start.name, "sha256": start.sha256}
@@ -187,13 +187,13 @@ def test_rows_that_teach_nothing_are_refused(start: Start, tmp_path: Path) -> No
 
 def test_folders_that_are_no_runs_are_told_from_runs(tmp_path: Path) -> None:
     with pytest.raises(BadRun, match=r"has no task\.json"):
-        open_run(tmp_path)
+        HeadRun.open(tmp_path)
     (tmp_path / "task.json").write_text("{")
     with pytest.raises(BadRun, match="can't be read"):
-        open_run(tmp_path)
+        HeadRun.open(tmp_path)
     write_json(tmp_path / "task.json", {"schema_version": 99})
     with pytest.raises(BadRun, match="schema 99, this wenlei reads 1; update it"):
-        open_run(tmp_path)
+        HeadRun.open(tmp_path)
     write_json(tmp_path / "task.json", {"schema_version": 1, "tusk": "tokens"})
     with pytest.raises(BadRun, match="can't be understood"):
-        open_run(tmp_path)
+        HeadRun.open(tmp_path)

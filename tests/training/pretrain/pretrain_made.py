@@ -30,6 +30,7 @@ def pretrain_made(folder: Path, *, steps: int, dropout: float) -> None:
         max_length=32,
         precision=NumberFormat.FP32,
         evaluations=4,
+        warmup_steps=0,
         checkpoint_seconds=0.1,
     )
     with join_processes() as processes:

@@ -22,7 +22,7 @@ from model.architectures.foreign_weights import load_encoder
 from model.errors import BadRun
 from model.files import read_json
 from training.pretrain.loop import Pretraining
-from training.pretrain.run import open_pretraining
+from training.pretrain.run import PretrainRun
 
 TINY = {
     "bert": {"vocabulary": 120, "layers": 2, "hidden_size": 32, "heads": 4, "inner_size": 128, "max_length": 48},
@@ -90,7 +90,7 @@ def test_a_start_is_what_was_trained(
     out = tmp_path / "run"
     asked = command(arch, corpus, out, "--config", size(tmp_path, arch), "--steps", 8, *more)
     answer, told = run(*asked, capsys=capsys)
-    done = open_pretraining(out)
+    done = PretrainRun.open(out)
     figure = "bits_per_masked_character" if arch in ("bert", "nezha") else "bits_per_character"
     assert answer["figures"] == done.figures
     assert done.figures["steps"] == 8
@@ -105,7 +105,7 @@ def test_a_start_is_what_was_trained(
     as_long = ("--max-length", TINY[arch]["max_length"])
     again, _ = run(*command(arch, corpus, tmp_path / "again", "--init", out, "--steps", 0, *as_long), capsys=capsys)
     assert again["figures"][figure] == pytest.approx(done.figures[figure], rel=1e-5)
-    started = open_pretraining(tmp_path / "again")
+    started = PretrainRun.open(tmp_path / "again")
     assert started.start is not None
     settings = read_json(started.model_path / "config.json")
     assert (settings.get("attention") == "memory-compressed") == bool(more)
@@ -132,7 +132,7 @@ def test_the_same_command_goes_on_and_another_is_refused(
             main(asked)
     capsys.readouterr()
     with pytest.raises(BadRun, match="was broken off; run the same"):
-        open_pretraining(out)
+        PretrainRun.open(out)
     _, told = run(*command("bert", corpus, out, "--config", config, "--steps", 9), code=2, capsys=capsys)
     assert "another config: steps 8 there, steps 9 now" in told
     _, told = run(*command("bert", corpus, tmp_path / "other", "--init", out, "--steps", 1), code=2, capsys=capsys)
@@ -141,7 +141,7 @@ def test_the_same_command_goes_on_and_another_is_refused(
     undisturbed, _ = run(
         *command("bert", corpus, tmp_path / "undisturbed", "--config", config, "--steps", 8), capsys=capsys
     )
-    assert open_pretraining(out).figures["held_out"] == undisturbed["figures"]["held_out"]
+    assert PretrainRun.open(out).figures["held_out"] == undisturbed["figures"]["held_out"]
     _, told = run(*asked, code=2, capsys=capsys)
     assert f"take it with --init {out}" in told
 
@@ -170,7 +170,7 @@ def test_an_electra_learns_the_words_of_other_texts_and_stays_an_electra(
     _, told = run(*command("bert", corpus, out, *asked, "--next-sentence"), code=2, capsys=capsys)
     assert "--next-sentence has no meaning for an electra" in told
     run(*command("bert", corpus, out, *asked), capsys=capsys)
-    judged = [point["held_out"]["masked_lm"] for point in open_pretraining(out).history if "held_out" in point]
+    judged = [point["held_out"]["masked_lm"] for point in PretrainRun.open(out).history if "held_out" in point]
     assert judged[-1] < judged[0] - 0.1
     encoder = load_encoder(out / "model")
     assert encoder.config.model_type == "electra"
@@ -193,7 +193,7 @@ def test_steps_of_0_leave_random_weights_that_the_seed_decides(
     )
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
-    held_out = [open_pretraining(tmp_path / name).history[0]["held_out"] for name in ("one", "same")]
+    held_out = [PretrainRun.open(tmp_path / name).history[0]["held_out"] for name in ("one", "same")]
     assert held_out[0] == held_out[1]
 
 
@@ -264,7 +264,7 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--arch", "gpt", "--steps", "1", "--init", "{trained}"), "is a bert model, --arch gpt trains openai-gpt"),
+        (("--arch", "gpt", "--steps", "1", "--init", "{trained}"), "is of type bert, --arch gpt trains openai-gpt"),
         (("--arch", "bert", "--steps", "1", "--init", "{trained}", "--max-length", "64"), "more than the 48 positions"),
         (("--arch", "bert", "--steps", "1", "--init", "{trained}", "--config", "base"), "--config has no meaning with"),
         (("--arch", "bert", "--steps", "1", "--init", "{nan}"), "of bert.embeddings.word_embeddings.weight are NaN"),

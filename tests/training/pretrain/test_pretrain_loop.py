@@ -36,7 +36,13 @@ from training.pretrain.starting import checkpoint_activations
 from training.pretrain.tokens import TokenTable
 
 OPTIONS = Options(
-    steps=12, learning_rate=3e-3, batch_tokens=256, max_length=32, precision=NumberFormat.FP32, evaluations=3
+    steps=12,
+    learning_rate=3e-3,
+    batch_tokens=256,
+    max_length=32,
+    precision=NumberFormat.FP32,
+    evaluations=3,
+    warmup_steps=0,
 )
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 SCRIPT = Path(__file__).with_name("pretrain_made.py")
@@ -274,11 +280,25 @@ def test_a_batch_that_did_not_fit_is_told_with_a_smaller_one(tmp_path: Path) -> 
 def test_the_learning_rate_rises_then_falls() -> None:
     for decay, half_way in ((Decay.LINEAR, 0.5), (Decay.COSINE, 0.5)):
         options = replace(OPTIONS, warmup=0.2, decay=decay)
-        assert options.rate_at(0.1) == pytest.approx(0.5)
-        assert options.rate_at(0.2) == pytest.approx(1.0)
-        assert options.rate_at(0.6) == pytest.approx(half_way)
-        assert options.rate_at(1.0) == pytest.approx(0.0, abs=1e-9)
-    assert replace(OPTIONS, decay=Decay.COSINE, warmup=0.2).rate_at(0.4) > replace(OPTIONS, warmup=0.2).rate_at(0.4)
+        assert options.rate_at(0.1, step=999) == pytest.approx(0.5)
+        assert options.rate_at(0.2, step=999) == pytest.approx(1.0)
+        assert options.rate_at(0.6, step=999) == pytest.approx(half_way)
+        assert options.rate_at(1.0, step=999) == pytest.approx(0.0, abs=1e-9)
+    assert replace(OPTIONS, decay=Decay.COSINE, warmup=0.2).rate_at(0.4, step=999) > 0.75  # a line's rate there
+
+
+def test_a_short_training_warms_up_for_a_hundred_steps_all_the_same() -> None:
+    options = replace(OPTIONS, warmup=0.05, warmup_steps=100)
+    assert options.rate_at(0.1, step=19) == pytest.approx(0.2)
+    assert options.rate_at(0.5, step=99) == options.rate_at(0.5, step=999) < 1
+
+
+def test_judging_takes_no_large_part_of_a_few_minutes() -> None:
+    options = replace(OPTIONS, steps=None, minutes=10, evaluations=10)
+    assert options.affordable_evaluations(1) == 10
+    assert options.affordable_evaluations(30) == 3
+    assert options.affordable_evaluations(600) == 1
+    assert OPTIONS.affordable_evaluations(600) == OPTIONS.evaluations
 
 
 def test_minutes_end_a_training_and_its_clock_goes_on_after_a_break(tmp_path: Path) -> None:

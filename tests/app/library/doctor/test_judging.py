@@ -15,7 +15,7 @@ from app.library.revisions import rename
 from app.library.taxonomies import change_taxonomy
 from model.errors import BadRun
 from model.predictions import SplitPredictions, write_predictions
-from model.run import start_run
+from model.run import Run, start_run
 from model.snapshot import Snapshot
 from model.types import Sample, Split, Taxonomy
 
@@ -40,7 +40,7 @@ def trained(
     """A run by folds, as training leaves it. folds: by text, where it is not `fold_of`."""
     path = workshop.home / "runs" / "folds"
     settings = {"config": {"folds": 2}, "snapshot": snapshot.hash, "taxonomy": snapshot.taxonomy} | given
-    run = start_run(path, arch="linear", seed=0, snapshot_path=snapshot.path, **settings)
+    run = start_run(Run(path=path, arch="linear", seed=0, snapshot_path=str(snapshot.path), **settings))
     samples = list(snapshot.samples())
     numbers = np.array([(folds or {}).get(sample.text, fold_of(sample)) for sample in samples], dtype=np.int64)
     scores = np.full((len(samples), len(run.taxonomy)), score, np.float32)
