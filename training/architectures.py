@@ -12,7 +12,7 @@ import onnx
 from torch import nn
 
 from model.architectures.bert import BertClassifier, Pooling
-from model.architectures.elmo import ElmoClassifier, ElmoPooling
+from model.architectures.elmo_classifier import ElmoClassifier, ElmoPooling
 from model.architectures.gpt import GptClassifier
 from model.architectures.linear import LinearClassifier
 from model.run import Run

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from model.architectures.bert import BertClassifier, Pooling
-from model.architectures.elmo import ElmoClassifier, ElmoPooling
+from model.architectures.elmo_classifier import ElmoClassifier, ElmoPooling
 from model.architectures.gpt import GptClassifier
 from model.tokenization import gpt_frame, subwords, words
 from model.tokenization.base import Tokenizer

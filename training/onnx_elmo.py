@@ -10,7 +10,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from model.architectures.elmo import NORM_EPSILON, UNKNOWN_WORD, ElmoClassifier, ElmoPooling
+from model.architectures.elmo import UNKNOWN_WORD
+from model.architectures.elmo_classifier import NORM_EPSILON, ElmoClassifier, ElmoPooling
 from training.onnx_builder import GraphBuilder
 from training.onnx_file import make_model
 

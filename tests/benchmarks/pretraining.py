@@ -4,9 +4,9 @@
         --task cic=SNAPSHOT --task titles=SNAPSHOT:5000 --seeds 0 1
 
 Every step is a `wenlei` command, shown as it begins, and left out where its run is finished already, so that the script
-goes on after an interruption; what they say is in SCRATCH/log. As many run at a time as there are cores, one thread
-each. A task is a snapshot and, after a colon, how many train samples are used; its train texts join the corpus, its dev
-texts judge, nothing looks at test. A row's learning rate is chosen on dev, by the first seed.
+goes on after an interruption; what they say is in SCRATCH/log. As many run at a time as there are cores (`--at-once`),
+one thread each. A task is a snapshot and, after a colon, how many train samples are used; its train texts join the
+corpus, its dev texts judge, nothing looks at test. A row's learning rate is chosen on dev, by the first seed.
 Prints the tables of docs/experiments.md.
 """
 
@@ -111,7 +111,7 @@ def main() -> None:
     for arch in options.arch:
         start = str(options.home / f"{arch}-pretrained")
         rows += [Row(f"{arch} pretrained", arch, start), Row(f"{arch} random", arch, start, from_scratch=True)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(options.at_once) as pool:
         length = {"minutes": options.minutes, "batch_tokens": options.batch_tokens}
         pretrained = {arch: pool.submit(bench.pretrain, arch, corpus, **length) for arch in options.arch}
         trials = Trials(bench, pool, rows, options.seeds, pretrained)
@@ -129,6 +129,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--arch", nargs="+", default=ARCHITECTURES)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--batch-tokens", type=int, default=1024, help="few, so that the minutes are many steps")
+    parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="runs at a time; on a GPU give 1")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     return parser.parse_args()
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from elmos import random_words, tiny_elmo, tiny_elmo_start, tiny_tokenizer
 
-from model.architectures.elmo import ElmoClassifier, ElmoPooling
+from model.architectures.elmo_classifier import ElmoClassifier, ElmoPooling
 from model.tokenization.base import collate
 from model.tokenization.words import UNKNOWN
 from model.types import Text

@@ -189,7 +189,7 @@ def default_name(arch: Arch, init: str, snapshot_hash: str, *, folds: int | None
 def make_kind(arch: Arch, *, pooling: str, lm_weight: float, similarity: bool) -> "Kind":
     """The architecture, with the options that are its own."""
     from model.architectures.bert import Pooling
-    from model.architectures.elmo import ElmoPooling
+    from model.architectures.elmo_classifier import ElmoPooling
     from training.kinds import BertKind, ElmoKind, GptKind
 
     if arch is Arch.GPT:
