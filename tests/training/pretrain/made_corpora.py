@@ -62,3 +62,7 @@ def made_store(
         part_tokens=part_tokens,
         words=words,
     )
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
