@@ -66,14 +66,14 @@ def publish(staging: Path, destination: Path) -> None:
 
 def write_json(path: Path, data: Any) -> None:
     """Write `data` as readable JSON; a reader sees the old file or the new one, never half of either."""
-    _write_text(path, _readable(data))
+    write_text(path, _readable(data))
 
 
 def write_sealed(path: Path, data: dict[str, Any]) -> None:
     """As `write_json`, with a `seal` at the end: the SHA-256 of all bytes of the file but its own."""
     unsealed = _readable({**data, "seal": ""})
     before, _, after = unsealed.rpartition('""')
-    _write_text(path, f'{before}"{hashlib.sha256(unsealed.encode()).hexdigest()}"{after}')
+    write_text(path, f'{before}"{hashlib.sha256(unsealed.encode()).hexdigest()}"{after}')
 
 
 def is_sealed(path: Path) -> bool:
@@ -136,7 +136,8 @@ def _readable(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
 
-def _write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write `text`; a reader sees the old file or the new one, never half of either."""
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
     partial.write_text(text, encoding="utf-8")
     flush(partial)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+from model.files import write_text
+
 WIDTH, HEIGHT = 720, 300  # of one panel, pixels
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 50  # margins for labels
 COLOURS = ("#1f6fb2", "#c2571a", "#3a8f3a", "#8a4fa8")
@@ -30,7 +32,7 @@ class CurveFile:
         if step is not None and self.path.exists():
             lines = self.path.read_text(encoding="utf-8").splitlines()
             self.points = [point for line in lines if (point := _parse(line)) and point["step"] <= step]
-        self.path.write_text("".join(map(_line, self.points)), encoding="utf-8")
+        write_text(self.path, "".join(map(_line, self.points)))
 
     def add(self, point: dict[str, Any]) -> None:
         """Write one point."""
