@@ -29,7 +29,7 @@ RATES = (3e-4, 1e-3)  # small networks want more than the 5e-5 of large ones
 OFFLINE = "offline"
 OFFLINE_RATES = (1e-4,)  # see docs/experiments.md
 HEAD_RATE = 1e-3
-EPOCHS, OFFLINE_EPOCHS = 4, 2
+EPOCHS, OFFLINE_EPOCHS = 3, 2
 PATIENCE = 4  # evaluations, two an epoch
 MAX_LENGTH = 64
 

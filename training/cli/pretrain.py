@@ -77,8 +77,14 @@ def pretrain(
         int | None, typer.Option(min=8, help="一段文本的词元数上限 | tokens a text at most", rich_help_panel=STEP)
     ] = None,
     batch_tokens: Annotated[
-        int, typer.Option(min=8, help="一批的词元数，含填充 | tokens a batch, padding included", rich_help_panel=STEP)
-    ] = 8192,
+        int | None,
+        typer.Option(
+            min=8,
+            help="一批的词元数，含填充；small 默认 2,048，其余 8,192 | "
+            "tokens a batch, padding included; 2,048 of small, else 8,192",
+            rich_help_panel=STEP,
+        ),
+    ] = None,
     accumulate: Annotated[int, typer.Option(min=1, help="每步几批 | batches a step", rich_help_panel=STEP)] = 1,
     learning_rate: Annotated[
         float | None,
@@ -175,7 +181,7 @@ def pretrain(
     options = Options(
         steps=steps,
         minutes=minutes,
-        batch_tokens=batch_tokens,
+        batch_tokens=batch_tokens or usual.batch_tokens,
         accumulate=accumulate,
         max_length=length,
         learning_rate=usual.learning_rate if learning_rate is None else learning_rate,

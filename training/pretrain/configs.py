@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from transformers import BertConfig, OpenAIGPTConfig, PreTrainedConfig
 
@@ -144,6 +144,7 @@ class Habits:
     """How an architecture is trained unless one says otherwise."""
 
     learning_rate: float
+    batch_tokens: int
     optimizer: Optimizer = Optimizer.ADAMW
     decay: Decay = Decay.LINEAR
     whole_words: bool = False
@@ -178,9 +179,19 @@ SIZES: dict[str, dict[Arch, Size]] = {
         ),
     },
 }
-# A model as small as `small` learns faster than those of the papers; one that is trained already wants less. At twice
-# the rate the layers of a small BERT stop passing anything on, and it predicts frequencies; an LSTM bears it.
-LEARNING_RATES = {"small": 5e-4, "base": 2e-4, "continued": 1e-4}
+
+
+class Pace(NamedTuple):
+    """How fast a size is trained."""
+
+    learning_rate: float
+    batch_tokens: int
+
+
+# A model as small as `small` learns faster than those of the papers, and where time is short many small steps teach it
+# more than a few large ones; one that is trained already wants less. At twice the rate a small BERT stayed at the
+# frequencies of tokens; an LSTM bears it.
+PACES = {"small": Pace(5e-4, 2_048), "base": Pace(2e-4, 8_192), "continued": Pace(1e-4, 8_192)}
 LSTM_FACTOR = 2.0
 LAMB_FACTOR = 5.0  # LAMB's rate is a share of a weight's own size, AdamW's an absolute step
 
@@ -191,9 +202,10 @@ def habits(arch: Arch, config: str, *, start: str | None = None, optimizer: Opti
     start: the model type of what is trained further. optimizer: the one asked for.
     """
     chosen = optimizer or (Optimizer.LAMB if arch is Arch.NEZHA else Optimizer.ADAMW)
-    rate = LEARNING_RATES["continued" if start else config if config in LEARNING_RATES else "small"]
+    pace = PACES["continued" if start else config if config in PACES else "small"]
     return Habits(
-        learning_rate=rate
+        batch_tokens=pace.batch_tokens,
+        learning_rate=pace.learning_rate
         * (LAMB_FACTOR if chosen is Optimizer.LAMB else 1)
         * (LSTM_FACTOR if arch is Arch.ELMO else 1),
         optimizer=chosen,

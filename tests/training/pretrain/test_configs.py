@@ -59,4 +59,5 @@ def test_the_habits_of_the_papers_are_the_defaults() -> None:
     further = habits(Arch.BERT, "small", start="bert")
     assert further.next_sentence
     assert not habits(Arch.BERT, "small", start="electra").next_sentence
+    assert bert.batch_tokens < further.batch_tokens
     assert further.learning_rate < bert.learning_rate < nezha.learning_rate
