@@ -6,8 +6,7 @@
 Every step is a `wenlei` command, shown as it begins, and left out where its run is finished already, so that the script
 goes on after an interruption; what they say is in SCRATCH/log. As many run at a time as there are cores (`--at-once`),
 one thread each. A task is a snapshot and, after a colon, how many train samples are used; its train texts join the
-corpus, its dev texts judge, nothing looks at test. A row's learning rate is chosen on
-the first task's dev, by the first seed.
+corpus, its dev texts judge, nothing looks at test.
 Prints the tables of docs/experiments.md.
 """
 
@@ -25,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 ARCHITECTURES = ("bert", "gpt", "elmo")
-RATES = (3e-4, 1e-3)  # small networks want more than the 5e-5 of large ones
+RATE = 5e-4  # of the small networks, as in their pretraining
 OFFLINE = "offline"
-OFFLINE_RATES = (1e-4,)  # see docs/experiments.md
+OFFLINE_RATE = 1e-4  # of a larger one, see docs/experiments.md
 HEAD_RATE = 1e-3
 EPOCHS, OFFLINE_EPOCHS = 3, 2
 PATIENCE = 4  # evaluations, two an epoch
@@ -59,8 +58,8 @@ class Row:
     from_scratch: bool = False
 
     @property
-    def rates(self) -> tuple[float, ...]:
-        return (0.0,) if self.init is None else OFFLINE_RATES if self.init == OFFLINE else RATES
+    def rate(self) -> float:
+        return OFFLINE_RATE if self.init == OFFLINE else RATE
 
 
 @dataclass(frozen=True)
@@ -74,16 +73,16 @@ class Bench:
         given = ["pretrain", "--arch", arch, "--corpus", *corpus, "--minutes", minutes, "--batch-tokens", batch_tokens]
         return self._finished(self.home / f"{arch}-pretrained", "pretrain.json", *given)
 
-    def train(self, task: Task, row: Row, rate: float, seed: int) -> dict[str, Any]:
+    def train(self, task: Task, row: Row, seed: int) -> dict[str, Any]:
         """The finished `run.json` of one fine-tuning."""
         given: list[object] = ["train", "--snapshot", task.snapshot, "--arch", row.arch, "--seed", seed]
         given += ["--limit", task.limit] if task.limit else []
         if row.init is not None:
             epochs = OFFLINE_EPOCHS if row.init == OFFLINE else EPOCHS
-            given += ["--init", row.init, "--learning-rate", rate, "--head-learning-rate", HEAD_RATE]
+            given += ["--init", row.init, "--learning-rate", row.rate, "--head-learning-rate", HEAD_RATE]
             given += ["--epochs", epochs, "--max-length", MAX_LENGTH, "--patience", PATIENCE]
             given += ["--from-scratch"] if row.from_scratch else []
-        out = self.home / task.name / f"{row.name.replace(' ', '-')}-{rate:g}-seed{seed}"
+        out = self.home / task.name / f"{row.name.replace(' ', '-')}-seed{seed}"
         return self._finished(out, "run.json", *given)
 
     def _finished(self, out: Path, file: str, *given: object) -> dict[str, Any]:
@@ -162,26 +161,20 @@ class Trials:
     seeds: Sequence[int]
     pretrained: Mapping[str, Future[dict[str, Any]]]
 
-    def submit(self, task: Task, row: Row, rate: float, seed: int) -> Future[dict[str, Any]]:
+    def submit(self, task: Task, row: Row, seed: int) -> Future[dict[str, Any]]:
         def train() -> dict[str, Any]:
             if row.init not in (None, OFFLINE):
                 self.pretrained[row.arch].result()
-            return self.bench.train(task, row, rate, seed)
+            return self.bench.train(task, row, seed)
 
         return self.pool.submit(train)
 
     def tables(self, tasks: Sequence[Task]) -> Iterator[str]:
         """A table a task: accuracy and macro-F1 on dev, seed by seed and in the mean."""
-        first_task, first_seed = tasks[0], self.seeds[0]
-        # All at once, so that no core waits for a pretraining while there is other work.
-        tried = {(row, rate): self.submit(first_task, row, rate, first_seed) for row in self.rows for rate in row.rates}
-        chosen: dict[Row, float] = {}
-        runs: dict[tuple[Task, Row], list[Future[dict[str, Any]]]] = {}
-        for row in self.rows:
-            best = max(row.rates, key=lambda rate: accuracy(tried[row, rate].result()))
-            chosen[row] = best
-            for task in tasks:
-                runs[task, row] = [self.submit(task, row, best, seed) for seed in self.seeds]
+        # All at once and row by row, so that no core waits for a pretraining while there is other work.
+        runs = {
+            (row, task): [self.submit(task, row, seed) for seed in self.seeds] for row in self.rows for task in tasks
+        }
         for task in tasks:
             yield "\n".join(
                 [
@@ -189,17 +182,17 @@ class Trials:
                     + "".join(f" seed {seed} |" for seed in self.seeds)
                     + " mean accuracy | mean macro-F1 |",
                     "|---|---|" + "---|" * (len(self.seeds) + 2),
-                    *(line(row, chosen[row], [run.result() for run in runs[task, row]]) for row in self.rows),
+                    *(line(row, [run.result() for run in runs[row, task]]) for row in self.rows),
                 ]
             )
 
 
-def line(row: Row, rate: float, runs: Sequence[dict[str, Any]]) -> str:
+def line(row: Row, runs: Sequence[dict[str, Any]]) -> str:
     """A row of a table, from one run a seed."""
     cells = "".join(f" {accuracy(run):.2f} |" for run in runs)
     macro_f1 = statistics.mean(100 * run["metrics"]["dev"]["macro_f1"] for run in runs)
-    shown = f"{rate:g}" if row.init else ""
-    return f"| {row.name} | {shown} |{cells} {statistics.mean(map(accuracy, runs)):.2f} | {macro_f1:.2f} |"
+    rate = f"{row.rate:g}" if row.init else ""
+    return f"| {row.name} | {rate} |{cells} {statistics.mean(map(accuracy, runs)):.2f} | {macro_f1:.2f} |"
 
 
 def accuracy(run: dict[str, Any]) -> float:
