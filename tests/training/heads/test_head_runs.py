@@ -186,7 +186,7 @@ def test_rows_that_teach_nothing_are_refused(start: Start, tmp_path: Path) -> No
 
 
 def test_folders_that_are_no_runs_are_told_from_runs(tmp_path: Path) -> None:
-    with pytest.raises(BadRun, match=r"has no task\.json"):
+    with pytest.raises(BadRun, match=r"is not a run: no task\.json in it"):
         HeadRun.open(tmp_path)
     (tmp_path / "task.json").write_text("{")
     with pytest.raises(BadRun, match="can't be read"):
