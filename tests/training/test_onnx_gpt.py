@@ -34,7 +34,7 @@ def tiny_classifier(body: str, *, n_layer: int = 3, std: float = 0.3, **settings
         n_positions=64, n_embd=16, n_layer=n_layer, n_head=2, bos_token_id=None, eos_token_id=None,
         **{"vocab_size": N_TOKENS, **settings},
     )  # fmt: skip
-    classifier = GptClassifier(build_decoder(config), n_labels=3).eval()
+    classifier = GptClassifier(build_decoder(config), n_outputs=3).eval()
     spread_weights(classifier, std=std)
     return classifier
 

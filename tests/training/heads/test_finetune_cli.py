@@ -73,5 +73,5 @@ def test_mistakes_are_told_on_one_line(shell: Shell, tiny_bert: Path, tmp_path: 
     (tmp_path / "dev.jsonl").write_text('{"text": "好"}\n', encoding="utf-8")
     told = shell("choice", *given, "--init", tiny_bert, *QUICK, code=2)[1]
     assert f'{tmp_path / "dev.jsonl"}, line 1: it has no list of at least two "choices"' in told
-    assert "has no task.json" in shell("predict", tmp_path, tmp_path / "dev.jsonl", code=2)[1]
+    assert "is not a run: no task.json in it" in shell("predict", tmp_path, tmp_path / "dev.jsonl", code=2)[1]
     assert not (tmp_path / "runs").exists()
