@@ -11,8 +11,6 @@ from model.errors import BadRun
 from model.files import canonical_json, read_json, write_json
 from model.provenance import describe_environment, now
 
-SCHEMA_VERSION = 1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFolder:
@@ -21,6 +19,7 @@ class RunFolder:
     status: `running` or `done`.
     """
 
+    SCHEMA_VERSION: ClassVar[int] = 1  # of the record; a kind of run that changes its own counts up
     FILE: ClassVar[str]
     WHAT: ClassVar[str]  # as messages call it
     COMMAND: ClassVar[str]  # that makes it
@@ -58,7 +57,7 @@ class RunFolder:
     def save(self) -> Self:
         """Write the record."""
         self.path.mkdir(parents=True, exist_ok=True)
-        write_json(self.path / self.FILE, {"schema_version": SCHEMA_VERSION, **self.to_json()})
+        write_json(self.path / self.FILE, {"schema_version": self.SCHEMA_VERSION, **self.to_json()})
         return self
 
     def changed(self, **changes: Any) -> Self:
@@ -105,8 +104,8 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise BadRun(f"{path}/{cls.FILE} can't be read: {error}") from None
         try:
-            if (version := data.pop("schema_version")) > SCHEMA_VERSION:
-                raise BadRun(f"{path} has schema {version}, this wenlei reads {SCHEMA_VERSION}; update it")
+            if (version := data.pop("schema_version")) > cls.SCHEMA_VERSION:
+                raise BadRun(f"{path} has schema {version}, this wenlei reads {cls.SCHEMA_VERSION}; update it")
             run = cls.from_json(path, data)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise BadRun(f"{path}/{cls.FILE} can't be understood ({error!r}); make it again in another --out") from None

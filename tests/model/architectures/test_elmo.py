@@ -6,11 +6,7 @@ import pytest
 import torch
 from elmos import random_words, tensors, tiny_config, tiny_elmo, tiny_elmo_start, tiny_tokenizer
 
-from model.architectures.elmo import (
-    ElmoLanguageModel,
-    ProjectedLstm,
-    reversed_order,
-)
+from model.architectures.elmo import ElmoLanguageModel, ProjectedLstm, reversed_order
 from model.errors import BadInput
 from model.tokenization.words import UNKNOWN
 from model.types import Text
