@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
@@ -148,6 +149,16 @@ class BertObjective:
                 verdicts.float(), inputs["next_sentence_labels"], reduction="sum", ignore_index=IGNORED
             )
         return losses
+
+    def begin_at(self, frequencies: NDArray[np.float64]) -> None:
+        """Let the head know how frequent each token is: (vocabulary_size,), all above 0. For new weights.
+
+        It is what a masked language model learns first, for hundreds of steps, with the few predictions that it makes
+        in each; and if it may not say it by its bias, it says it by its embeddings, which it shares with the encoder.
+        """
+        heads: Any = self.model.cls
+        with torch.no_grad():
+            heads.predictions.bias.copy_(torch.from_numpy(np.log(frequencies)))
 
     def save(self, folder: Path) -> None:
         """Write `config.json` and `model.safetensors`."""

@@ -13,6 +13,7 @@ from model.console import say
 from model.errors import BadInput, BadRun
 from model.files import flush, only_process, publish, sha256_file, staging_folder
 from model.tokenization import gpt_frame
+from training.pretrain.bert_objective import BertObjective
 from training.pretrain.configs import Arch, Attention, ElmoSize, Size
 from training.pretrain.corpus import Corpus, Layout
 from training.pretrain.curves import CurveFile, draw
@@ -89,9 +90,13 @@ def pretrain(plan: Plan, *, out: Path, resume: bool = False) -> PretrainRun:
             if processes.is_first:
                 say(f"{out} 已经完成 | {out} is finished already")
             return run
+        windows = TokenStore.open(run.tokens_path, tokenizer=run.model_path)
+        objective = _objective(plan, run.model_path)
+        if isinstance(objective, BertObjective) and not plan.start:
+            objective.begin_at(windows.frequencies(objective.tokens.size))
         loop = Pretraining(
-            objective=_objective(plan, run.model_path),
-            windows=TokenStore.open(run.tokens_path, tokenizer=run.model_path),
+            objective=objective,
+            windows=windows,
             options=plan.options,
             seed=plan.seed,
             checkpoint=run.checkpoint_path,

@@ -77,6 +77,14 @@ class TokenStore:
         """How many `what` (documents, sentences, tokens, characters, unknown tokens) there are in `split`."""
         return sum(int(part[what]) for part in self.parts(split))
 
+    def frequencies(self, n_tokens: int) -> NDArray[np.float64]:
+        """(n_tokens,) the share of each token in the train part; each is counted once more, so that none is 0."""
+        counts = np.ones(n_tokens, np.int64)
+        for number in range(len(self.parts("train"))):
+            counts += np.bincount(self._part("train", number).ids, minlength=n_tokens)
+        shares: NDArray[np.float64] = counts / counts.sum()
+        return shares
+
     def batches(
         self, split: PartOf, *, max_length: int, batch_tokens: int, seed: int, start: Position = Position()
     ) -> Iterator[tuple[Position, list[Window]]]:

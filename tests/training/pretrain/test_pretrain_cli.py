@@ -1,10 +1,12 @@
 """`wenlei pretrain`, from text files to a start that can be trained on."""
 
 import json
+from collections import Counter
 from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import torch
 from checkpoints import N_TOKENS, published, save_as_is
@@ -142,6 +144,21 @@ def test_steps_of_0_leave_random_weights_that_the_seed_decides(
     assert not torch.equal(one, other)
     held_out = [PretrainRun.open(tmp_path / name).history[0]["held_out"] for name in ("one", "same")]
     assert held_out[0] == held_out[1]
+
+
+@pytest.mark.parametrize("arch", ["bert", "nezha"])
+def test_a_new_masked_language_model_begins_at_the_frequencies_of_the_tokens(
+    arch: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    run(*command(arch, corpus, out, "--config", size(tmp_path, arch), "--steps", 0), capsys=capsys)
+    started = PretrainRun.open(out)
+    weights = load_file(started.model_path / "model.safetensors")
+    expected = weights["cls.predictions.bias"].double().softmax(0)
+    ids = np.concatenate([np.load(path) for path in started.tokens_path.glob("train-*/ids.npy")])
+    seen = Counter(ids.tolist())
+    shares = [(seen[number] + 1) / (len(ids) + len(expected)) for number in range(len(expected))]
+    assert expected.tolist() == pytest.approx(shares, rel=1e-5)
 
 
 def test_a_gpt_of_compressed_memory_trains_with_little_memory_and_stays_what_it_is(
