@@ -93,14 +93,18 @@ class NezhaSelfAttention(nn.Module):
         """
         query, key, value = (self.heads(project(hidden)) for project in (self.query, self.key, self.value))
         relations = relations.to(query.dtype)
-        # q_i · (k_j + a_ij)
-        scores = query @ key.transpose(-1, -2) + torch.einsum("bhid,ijd->bhij", query, relations)
-        scores = scores / math.sqrt(query.shape[-1])
+        scores = self.scores(query, key, relations)
         weights = self.dropout((scores if bias is None else scores + bias).softmax(-1))
         # Σ_j weight_ij (v_j + a_ij)
         mixed = weights @ value + torch.einsum("bhij,ijd->bhid", weights.to(query.dtype), relations)
         joined: Tensor = mixed.transpose(1, 2).flatten(2)
         return joined
+
+    @staticmethod
+    def scores(query: Tensor, key: Tensor, relations: Tensor) -> Tensor:
+        """q_i · (k_j + a_ij) / √head_size, before padding is hidden: (batch, heads, length, length)."""
+        scores = query @ key.transpose(-1, -2) + torch.einsum("bhid,ijd->bhij", query, relations)
+        return scores / math.sqrt(query.shape[-1])
 
     def heads(self, projected: Tensor) -> Tensor:
         """(batch, length, hidden_size) → (batch, heads, length, head_size)."""

@@ -1,4 +1,4 @@
-"""The commands of training: `wenlei train`, `wenlei evaluate`, `wenlei export`, `wenlei finetune`,
+"""The commands of training: `wenlei train`, `wenlei distill`, `wenlei evaluate`, `wenlei export`, `wenlei finetune`,
 `wenlei pretrain`.
 
 Importing them is cheap: torch is imported when a command runs, so that `wenlei --help` stays quick and works
@@ -7,6 +7,7 @@ where the training extra is not installed.
 
 import typer
 
+from training.cli.distill import distill
 from training.cli.evaluate import evaluate
 from training.cli.export import export
 from training.cli.finetune import app as finetune
@@ -15,6 +16,6 @@ from training.cli.train import train
 
 app = typer.Typer(no_args_is_help=True)
 
-for command in (train, evaluate, export, pretrain):
+for command in (train, distill, evaluate, export, pretrain):
     app.command()(command)
 app.add_typer(finetune, name="finetune")

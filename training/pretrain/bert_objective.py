@@ -53,7 +53,7 @@ class BertObjective:
         self, *, model: PreTrainedModel, tokens: TokenTable, whole_words: bool = False, next_sentence: bool = True
     ) -> None:
         self.model = model
-        self.scores = _scores_of(model)
+        self.scores = scores_of(model)
         self.tokens = tokens
         self.next_sentence = next_sentence
         self.masking = Masking(tokens.special["mask"], tokens.ordinary, whole_words)
@@ -165,7 +165,7 @@ class BertObjective:
         self.model.save_pretrained(folder)
 
 
-def _scores_of(model: Any) -> Callable[[Tensor], Tensor]:
+def scores_of(model: Any) -> Callable[[Tensor], Tensor]:
     """What turns hidden states (n, hidden_size) into scores of the vocabulary (n, vocabulary_size)."""
     if isinstance(model, ElectraForMaskedLM):
         return lambda states: model.generator_lm_head(model.generator_predictions(states))

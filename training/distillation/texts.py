@@ -1,0 +1,113 @@
+"""Texts without labels: the pool that a student learns from beside the snapshot, and their encodings.
+
+No text of dev or test is ever among them, nor a near duplicate of one: the figures would say what was learned by heart.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from model.console import progress, say
+from model.errors import BadInput
+from model.files import sha256_file
+from model.near import near_groups
+from model.snapshot import Snapshot, open_snapshot
+from model.text import sample_id
+from model.tokenization.base import Encoded, Tokenizer, collate
+from model.types import Sample, Split, Text
+from training.data import LENGTH_MULTIPLE
+from training.pretrain.text_files import lines
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedTexts:
+    """Encoded texts, in batches."""
+
+    encoded: Sequence[Encoded]
+    padding: dict[str, int]
+
+    @classmethod
+    def of(cls, texts: Sequence[Text], tokenizer: Tokenizer) -> "EncodedTexts":
+        """`texts` as the network of `tokenizer` reads them."""
+        return cls(encoded=tokenizer.encode(texts), padding=tokenizer.padding)
+
+    def take(self, rows: Sequence[int]) -> "EncodedTexts":
+        """Those of `rows`."""
+        return EncodedTexts([self.encoded[row] for row in rows], self.padding)
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens a text: (n_texts,)."""
+        return np.array([encoded.length for encoded in self.encoded], np.int64)
+
+    def batch(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
+        """The padded inputs of `rows`: name → (batch, length)."""
+        return collate([self.encoded[row] for row in rows], self.padding, multiple=LENGTH_MULTIPLE)
+
+    def targets(self, rows: Sequence[int]) -> NDArray[Any]:
+        """None: (batch, 0)."""
+        return np.empty((len(rows), 0), np.float32)
+
+
+def read_pool(paths: Sequence[Path], snapshot: Snapshot, *, held_out: Sequence[Sample]) -> list[Text]:
+    """The different texts of `paths`, files of a text a line or snapshots, whose train split is taken; normalised.
+
+    held_out: the dev and test samples. Near duplicates of them are left out, and told.
+
+    Raises:
+        BadInput: a text of them is in the pool itself, or a file can't be read.
+    """
+    pool = {sample_id(*text): text for path in paths for text in _texts_of(path, snapshot)}
+    if known := pool.keys() & {sample.id for sample in held_out}:
+        example = pool[min(known)].text[:20]
+        raise BadInput(
+            f"--unlabelled: {len(known):,} of the {len(pool):,} texts stand in dev or test of snapshot "
+            f"{snapshot.hash} ({example!r} for one), and a student that has read them can't be judged by them; "
+            "take them out of the file"
+        )
+    texts = list(pool.values())
+    near = near_held_out(texts, held_out)
+    if near.any():
+        say(
+            f"池中 {near.sum():,} 条与开发集或测试集近重复，已略去 | {near.sum():,} texts of the pool are near "
+            "duplicates of dev or test, and left out"
+        )
+    return [text for text, is_near in zip(texts, near, strict=True) if not is_near]
+
+
+def source(path: Path) -> dict[str, str]:
+    """What a run says of a part of its pool: where it was, and what it was.
+
+    Raises:
+        BadInput: there is nothing.
+    """
+    try:
+        return {"path": str(path), "sha256": open_snapshot(path).hash if path.is_dir() else sha256_file(path)}
+    except OSError as error:
+        raise BadInput(f"--unlabelled {path} can't be read: {error}; give a text file or a snapshot") from None
+
+
+def _texts_of(path: Path, snapshot: Snapshot) -> Iterator[Text]:
+    if path.is_dir():
+        for sample in open_snapshot(path).samples(Split.TRAIN):
+            yield Text(sample.text, sample.pair)
+        return
+    for line in lines(path):
+        if text := snapshot.normaliser(line):
+            yield Text(text)
+
+
+def near_held_out(texts: Sequence[Text], held_out: Sequence[Sample]) -> NDArray[np.bool_]:
+    """Which of `texts` are near a held-out sample: (n_texts,)."""
+    together = [*((sample.text, sample.pair) for sample in held_out), *texts]
+    with progress("近重复 near duplicates", len(together)) as advance:
+        groups = near_groups(together, on_texts=advance).groups
+    near: NDArray[np.bool_] = np.isin(groups[len(held_out) :], groups[: len(held_out)])
+    return near
