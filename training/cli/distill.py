@@ -80,6 +80,14 @@ def distill(
             help="先学教师的各层，再学回答 | whether it learns from layers before answers", rich_help_panel=STUDENT
         ),
     ] = True,
+    control: Annotated[
+        bool,
+        typer.Option(
+            "--control",
+            help="学生只从标签学，用来看蒸馏值多少 | from labels alone, to see what distillation is worth",
+            rich_help_panel=STUDENT,
+        ),
+    ] = False,
     random: Annotated[
         bool,
         typer.Option(
@@ -165,6 +173,7 @@ def distill(
         init=init,
         layer_map=layer_map,
         unlabelled=tuple(unlabelled or ()),
+        control=control,
         layers=layers,
         random=random,
         prune=prune,

@@ -22,6 +22,7 @@ from model.files import read_json, write_json
 from model.tokenization import load_tokenizer
 from model.tokenization.base import Tokenizer
 from model.types import Sample, Taxonomy, Text
+from training.classifying import Classifying
 from training.data import Dataset
 from training.distillation.aligning import AlignedTexts, Aligning, Alignment, ask_layers
 from training.distillation.answers import AnsweredTexts, Answering, ask_answers
@@ -34,22 +35,25 @@ from training.loop import Options, Training, cost_of
 
 AUGMENTED = "augmented"  # the folder of the texts that were made
 GENERAL, LAYERS, ANSWERS = "general", "layers", "answers"  # the stages, in their order
+LABELS = "labels"  # the only stage of a control
 
 
 @dataclass(frozen=True, slots=True)
 class DistillOptions:
     """student: a size; or init: a start that the student is. layer_map: as `--layer-map`. unlabelled: the pool.
 
-    layers: whether the student follows the teacher's layers before its answers. random: of random weights. prune:
-    without the scripts that no text is written in. augment: where other words for texts of train come from; masked_lm:
-    the start that guesses them; copies: texts that are made of each. temperature: of the answers. limit: train samples
-    at most. general, by_layers, by_answers: how each stage is trained.
+    control: learn from the labels alone, to see what the teachers are worth. layers: whether the student follows the
+    teacher's layers before its answers. random: of random weights. prune: without the scripts that no text is written
+    in. augment: where other words for texts of train come from; masked_lm: the start that guesses them; copies: texts
+    that are made of each. temperature: of the answers. limit: train samples at most. general, by_layers, by_answers:
+    how each stage is trained.
     """
 
     student: str | None = None
     init: str | None = None
     layer_map: str | None = None
     unlabelled: tuple[Path, ...] = ()
+    control: bool = False
     layers: bool = True
     random: bool = False
     prune: bool = True
@@ -69,7 +73,7 @@ class DistillOptions:
 class Lesson:
     """One distillation of `classifier`, in place, by `give`.
 
-    labelled: the texts of train. pool: texts without labels. replacer: makes what finds other words, to augment the
+    pool: texts without labels. replacer: makes what finds other words, to augment the
     texts of train, if they are to be. held_out: the samples of dev and test, from which such texts keep away. cache:
     the folder where what teachers say is kept.
     """
@@ -79,7 +83,7 @@ class Lesson:
     teachers: Sequence[Teacher]
     layer_map: Sequence[int] | None
     options: DistillOptions
-    labelled: Sequence[Text]
+    train_set: Dataset
     pool: Sequence[Text]
     replacer: Callable[[], Replacer] | None
     dev_set: Dataset
@@ -95,8 +99,10 @@ class Lesson:
             Diverged: a loss stopped being a number.
             BadRun: the disk has no room for what the teachers say.
         """
+        if self.options.control:
+            return {"stages": {LABELS: _stage(checkpoint / LABELS, self.classifier, self._by_labels)}}
         augmented = self._augmented(checkpoint / AUGMENTED)
-        texts = [*self.labelled, *augmented]
+        texts = [*_texts(self.train_set), *augmented]
         stages: dict[str, Any] = {}
         if self.options.layers and self.layer_map:
             stages = self._by_layers(checkpoint, texts, self.layer_map)
@@ -108,7 +114,7 @@ class Lesson:
         if self.replacer is None:
             return []
         return augment(
-            self.labelled,
+            _texts(self.train_set),
             self.replacer,
             copies=self.options.copies,
             seed=self.seed,
@@ -121,13 +127,12 @@ class Lesson:
     def _by_layers(self, checkpoint: Path, task_texts: Sequence[Text], layers: Sequence[int]) -> dict[str, Any]:
         teacher = load_encoder(self.teachers[0].folder)
         network = Aligning(self.classifier.encoder, teacher_width=teacher.config.hidden_size)
-        dev_texts = [Text(sample.text, sample.pair) for sample in self.dev_set.samples]
 
         def training(texts: Sequence[Text], options: Options, folder: Path) -> Training[Any]:
             return Training(
                 classifier=network,
                 train_set=self._aligned(texts, teacher, layers),
-                dev_set=self._aligned(dev_texts, teacher, layers),
+                dev_set=self._aligned(_texts(self.dev_set), teacher, layers),
                 objective=Alignment(),
                 options=options,
                 seed=self.seed,
@@ -150,6 +155,17 @@ class Lesson:
         said = ask_layers([texts[row] for row in rows], theirs.take(rows), teacher, layers, Cache(self.cache, key))
         return replace(said, encoded=own.take(rows).encoded, padding=own.padding)
 
+    def _by_labels(self, folder: Path) -> Training[Any]:
+        return Training(
+            classifier=self.classifier,
+            train_set=self.train_set,
+            dev_set=self.dev_set,
+            objective=Classifying(self.taxonomy),
+            options=self.options.by_answers,
+            seed=self.seed,
+            checkpoint=folder,
+        )
+
     def _by_answers(self, texts: Sequence[Text], folder: Path) -> Training[Any]:
         return Training(
             classifier=self.classifier,
@@ -164,6 +180,10 @@ class Lesson:
             seed=self.seed,
             checkpoint=folder,
         )
+
+
+def _texts(split: Dataset) -> list[Text]:
+    return [Text(sample.text, sample.pair) for sample in split.samples]
 
 
 def _stage(folder: Path, network: nn.Module, training: Callable[[Path], Training[Any]]) -> dict[str, Any]:

@@ -159,7 +159,7 @@ class DistillRecipe:
             teachers=self.teachers,
             layer_map=self.layer_map,
             options=self.options,
-            labelled=labelled,
+            train_set=datasets[Split.TRAIN],
             pool=pool,
             replacer=self._replacer([*labelled, *pool]),
             dev_set=datasets[Split.DEV],

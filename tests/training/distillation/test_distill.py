@@ -136,6 +136,25 @@ def test_a_run_that_was_killed_in_any_stage_goes_on_and_ends_the_same(
     assert again.metrics == whole.metrics
 
 
+def test_a_control_begins_as_the_student_and_learns_from_labels(
+    snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[dict[str, torch.Tensor]] = []
+    run_stage = Training.run
+
+    def told(training: Training) -> object:  # type: ignore[type-arg]
+        begun.append({name: weight.clone() for name, weight in training.classifier.state_dict().items()})
+        return run_stage(training)
+
+    monkeypatch.setattr(Training, "run", told)
+    for control in (True, False):
+        chosen = options(student, control=control, layers=False)
+        run = distil(snapshot, [teacher.path], chosen, tmp_path / f"control-{control}", tmp_path)
+        assert list(run.cost["stages"]) == (["labels"] if control else ["answers"])
+    for name, weight in begun[0].items():
+        assert torch.equal(weight, begun[1][name]), name
+
+
 @pytest.mark.parametrize("source", Augment)
 def test_texts_that_are_made_of_train_are_learned_from_too(
     source: Augment, snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
