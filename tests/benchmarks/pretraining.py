@@ -42,8 +42,12 @@ class Rates:
 RATES = {"bert": Rates(1e-3, 1e-3), "gpt": Rates(5e-4, 1e-3), "elmo": Rates(2e-3, 1e-2)}
 OFFLINE_RATES = Rates(1e-4, 1e-3)
 
-# With few texts a step, next-sentence prediction is mostly noise in the gradient that the masked tokens have to share.
-PRETRAINING = {"bert": ("--no-next-sentence", "--learning-rate", "1e-3"), "gpt": (), "elmo": ()}
+# What a BERT needs to get somewhere in half an hour, see docs/experiments.md
+PRETRAINING = {
+    "bert": ("--no-next-sentence", "--max-length", "32", "--learning-rate", "1e-3"),
+    "gpt": (),
+    "elmo": (),
+}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ HomeOption = Annotated[
     Path, typer.Option(envvar="WENLEI_HOME", help="状态所在的文件夹 | the folder that holds all state")
 ]
 SnapshotOption = Annotated[Path, typer.Option(help="快照文件夹 | folder of the snapshot")]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="最多用多少条训练样本 | train samples at most")]
+SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="随机种子 | seed of all randomness")]
+OutOption = Annotated[Path | None, typer.Option(help="训练记录文件夹 | folder of the run")]
 
 
 def start_torch() -> None:

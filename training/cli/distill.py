@@ -7,9 +7,19 @@ import typer
 
 from model.console import JsonFlag, emit
 from model.snapshot import open_snapshot
-from training.cli.common import HomeOption, SnapshotOption, choice, show_run, start_torch
+from training.cli.common import (
+    HomeOption,
+    LimitOption,
+    OutOption,
+    SeedOption,
+    SnapshotOption,
+    choice,
+    show_run,
+    start_torch,
+)
 
 STAGES = "各阶段 | the stages"
+HEAD_LEARNING_RATE = 1e-3  # at least: of the linear layer on top
 AUGMENT = "增广 | augmentation"
 STUDENT = "学生 | the student"
 
@@ -132,9 +142,9 @@ def distill(
     precision: Annotated[
         str, typer.Option(help="auto、fp32、bf16 或 fp16 | auto, fp32, bf16 or fp16", rich_help_panel=STAGES)
     ] = "auto",
-    limit: Annotated[int | None, typer.Option(min=1, help="最多用多少条训练样本 | train samples at most")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="随机种子 | seed of all randomness")] = 0,
-    out: Annotated[Path | None, typer.Option(help="训练记录文件夹 | folder of the run")] = None,
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
+    out: OutOption = None,
     home: HomeOption = Path("var"),
     json: JsonFlag = False,
 ) -> None:
@@ -196,6 +206,3 @@ def distill(
         as_json=json,
         render=lambda console: show_run(console, run.metrics, run.path),
     )
-
-
-HEAD_LEARNING_RATE = 1e-3

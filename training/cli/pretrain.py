@@ -10,7 +10,7 @@ from rich.table import Table
 
 from model.console import JsonFlag, emit
 from model.errors import BadInput
-from training.cli.common import HomeOption, choice, start_torch
+from training.cli.common import HomeOption, SeedOption, choice, start_torch
 
 if TYPE_CHECKING:
     from training.pretrain.configs import Arch
@@ -128,7 +128,7 @@ def pretrain(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="随机种子 | seed of all randomness")] = 0,
+    seed: SeedOption = 0,
     out: Annotated[Path | None, typer.Option(help="预训练记录文件夹 | folder of the run")] = None,
     resume: Annotated[
         bool,

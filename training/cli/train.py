@@ -8,7 +8,17 @@ import typer
 
 from model.console import JsonFlag, emit
 from model.snapshot import open_snapshot
-from training.cli.common import HomeOption, SnapshotOption, choice, refuse_given, show_run, start_torch
+from training.cli.common import (
+    HomeOption,
+    LimitOption,
+    OutOption,
+    SeedOption,
+    SnapshotOption,
+    choice,
+    refuse_given,
+    show_run,
+    start_torch,
+)
 
 if TYPE_CHECKING:
     from training.kinds import Kind
@@ -113,9 +123,9 @@ def train(
             "train by folds: each train sample is judged by a model that has not seen it; no model is kept",
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="最多用多少条训练样本 | train samples at most")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="随机种子 | seed of all randomness")] = 0,
-    out: Annotated[Path | None, typer.Option(help="训练记录文件夹 | folder of the run")] = None,
+    limit: LimitOption = None,
+    seed: SeedOption = 0,
+    out: OutOption = None,
     home: HomeOption = Path("var"),
     json: JsonFlag = False,
 ) -> None:

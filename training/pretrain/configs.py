@@ -189,7 +189,7 @@ class Pace(NamedTuple):
 
 
 # A model as small as `small` learns faster than those of the papers, and where time is short many small steps teach it
-# more than a few large ones; one that is trained already wants less. At twice the rate a small BERT stayed at the
+# more than a few large ones; one that is trained already wants less. At twice the rate a small GPT stayed at the
 # frequencies of tokens; an LSTM bears it.
 PACES = {"small": Pace(5e-4, 2_048), "base": Pace(2e-4, 8_192), "continued": Pace(1e-4, 8_192)}
 LSTM_FACTOR = 2.0
