@@ -11,17 +11,16 @@ Prints the tables of docs/experiments.md.
 """
 
 import argparse
-import json
 import os
-import shlex
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from commands import finished
 
 ARCHITECTURES = ("bert", "gpt", "elmo")
 OFFLINE = "offline"
@@ -82,7 +81,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs commands in `home`."""
+    """Pretrains and fine-tunes, in `home`."""
 
     home: Path
 
@@ -90,7 +89,7 @@ class Bench:
         """The finished `pretrain.json` of `arch`."""
         given = ["pretrain", "--arch", arch, "--corpus", *corpus, "--minutes", minutes, "--batch-tokens", batch_tokens]
         given += PRETRAINING[arch]
-        return self._finished(self.home / f"{arch}-pretrained", "pretrain.json", *given)
+        return finished(self.home, self.home / f"{arch}-pretrained", "pretrain.json", *given)
 
     def train(self, task: Task, row: Row, seed: int) -> dict[str, Any]:
         """The finished `run.json` of one fine-tuning."""
@@ -102,22 +101,7 @@ class Bench:
             given += ["--epochs", epochs, "--max-length", MAX_LENGTH, "--patience", PATIENCE]
             given += ["--from-scratch"] if row.from_scratch else []
         out = self.home / task.name / f"{row.name.replace(' ', '-')}-seed{seed}"
-        return self._finished(out, "run.json", *given)
-
-    def _finished(self, out: Path, file: str, *given: object) -> dict[str, Any]:
-        if not ((out / file).exists() and json.loads((out / file).read_text())["status"] == "done"):
-            arguments = [*map(str, given), "--home", str(self.home), "--out", str(out)]
-            sys.stderr.write(f"$ wenlei {shlex.join(arguments)}\n")
-            with (self.home / "log").open("a") as log:
-                subprocess.run(
-                    [sys.executable, "-c", "from app.cli import main; main()", *arguments],
-                    check=True,
-                    stdout=log,
-                    stderr=log,
-                    env={**os.environ, "OMP_NUM_THREADS": "1"},
-                )
-        data: dict[str, Any] = json.loads((out / file).read_text())
-        return data
+        return finished(self.home, out, "run.json", *given)
 
 
 def main() -> None:
