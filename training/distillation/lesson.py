@@ -73,15 +73,15 @@ class DistillOptions:
 class Lesson:
     """One distillation of `classifier`, in place, by `give`.
 
-    pool: texts without labels. replacer: makes what finds other words, to augment the
-    texts of train, if they are to be. held_out: the samples of dev and test, from which such texts keep away. cache:
-    the folder where what teachers say is kept.
+    layers: the teacher's that the student's own follow. pool: texts without labels. replacer: makes what finds other
+    words, to augment the texts of train, if they are to be. held_out: the samples of dev and test, from which such
+    texts keep away. cache: the folder where what teachers say is kept.
     """
 
     classifier: BertClassifier
     tokenizer: Tokenizer
     teachers: Sequence[Teacher]
-    layer_map: Sequence[int] | None
+    layers: Sequence[int] | None
     options: DistillOptions
     train_set: Dataset
     pool: Sequence[Text]
@@ -104,8 +104,8 @@ class Lesson:
         augmented = self._augmented(checkpoint / AUGMENTED)
         texts = [*_texts(self.train_set), *augmented]
         stages: dict[str, Any] = {}
-        if self.options.layers and self.layer_map:
-            stages = self._by_layers(checkpoint, texts, self.layer_map)
+        if self.options.layers and self.layers:
+            stages = self._by_layers(checkpoint, texts, self.layers)
         by_answers = partial(self._by_answers, [*texts, *self.pool])
         stages[ANSWERS] = _stage(checkpoint / ANSWERS, self.classifier, by_answers)
         return {"stages": stages, "pool": len(self.pool), "augmented": len(augmented)}

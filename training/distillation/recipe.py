@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from transformers import PreTrainedModel
@@ -44,20 +44,29 @@ POOLINGS = (Pooling.MEAN, Pooling.CLS)  # that a student can have; the others re
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
+class Shape(NamedTuple):
+    """What a student is.
+
+    origin: the folder whose kind of encoder and vocabulary it has. layers: the teacher's layers that its own follow, or
+    are cut from; None where it has nothing to do with them.
+    """
+
+    origin: Path
+    size: StudentSize
+    layers: tuple[int, ...] | None
+
+
 @dataclass(frozen=True, slots=True)
 class DistillRecipe:
     """How a student learns from `teachers`; of several, from the layers of the first.
 
-    origin: the folder whose kind of encoder and vocabulary the student has: a start's, or the first teacher's.
-    size, layer_map: the student's. home: the folder where starts, and what teachers say, are kept.
+    home: the folder where starts, and what teachers say, are kept.
     """
 
     snapshot: Snapshot
     teachers: tuple[Teacher, ...]
     options: DistillOptions
-    origin: Path
-    size: StudentSize
-    layer_map: tuple[int, ...] | None
+    shape: Shape
     seed: int
     home: Path
 
@@ -76,31 +85,18 @@ class DistillRecipe:
         opened = tuple(Teacher.open(path) for path in teachers)
         for teacher in opened:
             teacher.check(snapshot)
-        first = opened[0]
-        origin = first.folder if options.init is None else resolve_start(options.init, cache=home / PRETRAINED).folder
-        if options.layers or options.init is None:
-            first.check_layers()
-            size_of_teacher = StudentSize.of(first.folder)
-        what = f"--student {options.student}" if options.init is None else f"--init {options.init}"
-        size = StudentSize.of(origin) if options.student is None else read_size(options.student, size_of_teacher)
-        if options.layers:
-            check_no_larger(size, size_of_teacher, what)
-            check_heads(size, size_of_teacher, what)
-            check_vocabulary(origin, first.folder, what)
-        layer_map = None
-        if options.layers or options.init is None:
-            layer_map = read_layer_map(options.layer_map, student=size, teacher=size_of_teacher)
-        elif options.layer_map:
-            raise BadInput("--layer-map has no meaning with --init and --no-layers; leave it out")
-        recipe = cls(snapshot, opened, options, origin, size, layer_map, seed, home)
-        check_architecture(
-            origin, init=str(options.init or first.path), arch=recipe.arch, max_length=options.max_length
-        )
+        if options.student is not None:
+            shape = _cut(options.student, opened[0], options)
+        else:
+            shape = _started(str(options.init), opened[0], options, cache=home / PRETRAINED)
+        recipe = cls(snapshot, opened, options, shape, seed, home)
+        made_of = str(options.init or opened[0].path)
+        check_architecture(shape.origin, init=made_of, arch=recipe.arch, max_length=options.max_length)
         return recipe
 
     @property
     def arch(self) -> str:
-        return "nezha" if read_settings(self.origin)["model_type"] == "nezha" else "bert"
+        return "nezha" if read_settings(self.shape.origin)["model_type"] == "nezha" else "bert"
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -118,8 +114,8 @@ class DistillRecipe:
         return {
             **options,
             "unlabelled": [source(path) for path in self.options.unlabelled],
-            "size": asdict(self.size),
-            "layer_map": self.layer_map,
+            "size": asdict(self.shape.size),
+            "layer_map": self.shape.layers,
             "pooling": self.pooling,
             "teachers": [{"path": str(one.path), "key": one.key} for one in self.teachers],
         }
@@ -137,7 +133,7 @@ class DistillRecipe:
         held_out = [sample for split, samples in splits.items() if split is not Split.TRAIN for sample in samples]
         pool = read_pool(self.options.unlabelled, self.snapshot, held_out=held_out)
         labelled = [Text(sample.text, sample.pair) for sample in splits[Split.TRAIN]]
-        origin = self.origin
+        origin = self.shape.origin
         if self.options.prune:
             origin = pruned(origin, scripts_of([*labelled, *pool]), cache=self.home / PRETRAINED)
         tokenizer = subwords.load(origin, max_length=self.options.max_length)
@@ -157,7 +153,7 @@ class DistillRecipe:
             classifier=classifier,
             tokenizer=tokenizer,
             teachers=self.teachers,
-            layer_map=self.layer_map,
+            layers=self.shape.layers,
             options=self.options,
             train_set=datasets[Split.TRAIN],
             pool=pool,
@@ -195,11 +191,37 @@ class DistillRecipe:
 
     def _student(self, origin: Path) -> PreTrainedModel:
         dropout = self.options.dropout
-        if self.options.init is None and self.layer_map:
-            return new_student(origin, self.size, self.layer_map, dropout=dropout, random=self.options.random)
+        if self.options.init is None and self.shape.layers:
+            return new_student(origin, self.shape.size, self.shape.layers, dropout=dropout, random=self.options.random)
         make = new_encoder if self.options.random else load_encoder
         return make(origin, hidden_dropout_prob=dropout, attention_probs_dropout_prob=0.0)
 
     def settled(self, cost: Mapping[str, Any]) -> "DistillRecipe":  # noqa: ARG002  nothing of it is chosen on dev
         """The same: every stage stops where it is best on dev."""
         return self
+
+
+def _cut(student: str, teacher: Teacher, options: DistillOptions) -> Shape:
+    """A student of the size `student`, cut from its teacher."""
+    teacher.check_layers()
+    its = StudentSize.of(teacher.folder)
+    size = read_size(student, its)
+    if options.layers:
+        check_heads(size, its, f"--student {student}")
+    return Shape(teacher.folder, size, read_layer_map(options.layer_map, student=size, teacher=its))
+
+
+def _started(init: str, teacher: Teacher, options: DistillOptions, *, cache: Path) -> Shape:
+    """A student that is the start `init`."""
+    origin = resolve_start(init, cache=cache).folder
+    size = StudentSize.of(origin)
+    if not options.layers:
+        if options.layer_map:
+            raise BadInput("--layer-map has no meaning with --init and --no-layers; leave it out")
+        return Shape(origin, size, None)
+    teacher.check_layers()
+    its = StudentSize.of(teacher.folder)
+    check_no_larger(size, its, f"--init {init}")
+    check_heads(size, its, f"--init {init}")
+    check_vocabulary(origin, teacher.folder, f"--init {init}")
+    return Shape(origin, size, read_layer_map(options.layer_map, student=size, teacher=its))
