@@ -19,26 +19,45 @@ BATCHES_SORTED_TOGETHER = 50  # enough that lengths match within a batch, few en
 LENGTH_MULTIPLE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """One split: samples, their encodings and gold: (n_samples, n_labels)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedTexts:
+    """Encoded texts, in batches. padding: as the tokenizer's."""
 
-    samples: Sequence[Sample]
     encoded: Sequence[Encoded]
-    gold: BoolArray
     padding: dict[str, int]
 
+    @classmethod
+    def of(cls, texts: Sequence[Text], tokenizer: Tokenizer) -> "EncodedTexts":
+        """`texts` as the network of `tokenizer` reads them."""
+        return EncodedTexts(encoded=tokenizer.encode(texts), padding=tokenizer.padding)
+
+    def take(self, rows: Sequence[int]) -> "EncodedTexts":
+        """Those of `rows`."""
+        return EncodedTexts(encoded=[self.encoded[row] for row in rows], padding=self.padding)
+
     def __len__(self) -> int:
-        return len(self.samples)
+        return len(self.encoded)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens a text: (n_samples,)."""
+        """Tokens a text: (n_texts,)."""
         return np.array([encoded.length for encoded in self.encoded], np.int64)
 
     def batch(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
         """The padded inputs of `rows`: name → (batch, length)."""
         return collate([self.encoded[row] for row in rows], self.padding, multiple=LENGTH_MULTIPLE)
+
+    def targets(self, rows: Sequence[int]) -> NDArray[Any]:
+        """None: (batch, 0)."""
+        return np.empty((len(rows), 0), np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset(EncodedTexts):
+    """One split: samples, their encodings and gold: (n_samples, n_labels)."""
+
+    samples: Sequence[Sample]
+    gold: BoolArray
 
     def targets(self, rows: Sequence[int]) -> BoolArray:
         """The labels of `rows`: (batch, n_labels)."""

@@ -129,7 +129,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--home", type=Path, required=True, help="a folder for all runs")
     parser.add_argument("--corpus", type=Path, nargs="+", required=True, help="files of running text")
     parser.add_argument("--task", type=Task.parse, action="append", required=True, help="NAME=SNAPSHOT[:LIMIT]")
-    parser.add_argument("--arch", nargs="+", default=ARCHITECTURES)
+    parser.add_argument("--arch", nargs="+", choices=ARCHITECTURES, default=ARCHITECTURES)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--batch-tokens", type=int, default=1024, help="few, so that the minutes are many steps")
     parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="runs at a time; on a GPU give 1")

@@ -115,7 +115,12 @@ def test_logits_come_back_in_the_order_of_the_samples(tiny_bert: Path, datasets:
     dataset = datasets[Split.TEST]
     together = predict(classifier, dataset)
     for row in (0, len(dataset) // 2, len(dataset) - 1):
-        alone = Dataset([dataset.samples[row]], [dataset.encoded[row]], dataset.gold[[row]], dataset.padding)
+        alone = Dataset(
+            samples=[dataset.samples[row]],
+            encoded=[dataset.encoded[row]],
+            gold=dataset.gold[[row]],
+            padding=dataset.padding,
+        )
         np.testing.assert_allclose(together[row], predict(classifier, alone)[0], atol=1e-5)
 
 

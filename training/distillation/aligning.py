@@ -12,11 +12,11 @@ from transformers import PreTrainedModel
 
 from model.runtime.base import batches_by_length
 from model.types import Text
+from training.data import EncodedTexts
 from training.device import NumberFormat, autocast, pick_device, pick_precision, to_tensors
 from training.distillation.cache import TEXTS_A_PART, Arrays, Cache
 from training.distillation.losses import attention_loss, hidden_loss
 from training.distillation.states import read_states
-from training.distillation.texts import EncodedTexts
 from training.loop import EVALUATION_TOKENS
 
 SMALLEST = 1e-6  # of a loss that others are divided by
@@ -66,7 +66,7 @@ def _share(loss: Callable[[Tensor, Tensor, Tensor], Tensor], student: Tensor, te
     return loss(student, teacher, mask) / loss(torch.zeros_like(teacher), teacher, mask).clamp(min=SMALLEST)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlignedTexts(EncodedTexts):
     """Texts, and what a teacher's layers say of each; as `ask_layers` gives them, in parts of `TEXTS_A_PART` texts."""
 

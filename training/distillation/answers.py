@@ -10,15 +10,14 @@ from torch import Tensor, nn
 
 from model.types import FloatArray, Taxonomy, Text
 from training.classifying import Classifying
-from training.data import Dataset
+from training.data import Dataset, EncodedTexts
 from training.device import NumberFormat
 from training.distillation.cache import Cache
 from training.distillation.losses import prediction_loss
 from training.distillation.teacher import Teacher
-from training.distillation.texts import EncodedTexts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredTexts(EncodedTexts):
     """Texts with what the teachers answer. answers: logits (n_texts, n_labels)."""
 
@@ -37,7 +36,7 @@ def ask_answers(teachers: Sequence[Teacher], texts: Sequence[Text], cache: Path)
     """
     answers = []
     for teacher in teachers:
-        key = ["answers", teacher.key, teacher.config.get("max_length"), teacher.temperature]
+        key = ["answers", teacher.key, teacher.config["max_length"], teacher.temperature]
         size = 4 * len(texts) * len(teacher.taxonomy)
         parts = Cache(cache, key).ask(
             texts, teacher.answerer(texts), size=size, what="教师的回答 the teacher's answers"

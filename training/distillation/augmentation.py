@@ -44,7 +44,7 @@ def augment(
     """
     if not (folder / KEPT).exists():
         made = _made(texts, make_replacer(), copies, seed)
-        agreeing = _agree(answers([one for one, _ in made]), answers([other for _, other in made]), taxonomy)
+        agreeing = _agree([answers(list(each)) for each in zip(*made, strict=True)], taxonomy)
         kept = [other for (_, other), agrees in zip(made, agreeing, strict=True) if agrees]
         near = near_held_out(kept, held_out)
         kept = [text for text, is_near in zip(kept, near, strict=True) if not is_near]
@@ -72,8 +72,10 @@ def _made(texts: Sequence[Text], replacer: Replacer, copies: int, seed: int) -> 
     return [(one, other) for other, one in made.items()]
 
 
-def _agree(originals: FloatArray, others: FloatArray, taxonomy: Taxonomy) -> NDArray[np.bool_]:
-    """Which rows of logits (n_texts, n_labels) give the same labels: (n_texts,)."""
-    labels = [predicted_matrix(activate(logits, taxonomy.activation), taxonomy, None) for logits in (originals, others)]
-    same: NDArray[np.bool_] = (labels[0] == labels[1]).all(1)
+def _agree(answers: Sequence[FloatArray], taxonomy: Taxonomy) -> NDArray[np.bool_]:
+    """Which rows of both logits (n_texts, n_labels) give the same labels: (n_texts,); none where nothing was asked."""
+    if not answers:
+        return np.zeros(0, np.bool_)
+    originals, others = (predicted_matrix(activate(each, taxonomy.activation), taxonomy, None) for each in answers)
+    same: NDArray[np.bool_] = (originals == others).all(1)
     return same

@@ -23,14 +23,13 @@ from model.tokenization import load_tokenizer
 from model.tokenization.base import Tokenizer
 from model.types import Sample, Taxonomy, Text
 from training.classifying import Classifying
-from training.data import Dataset
+from training.data import Dataset, EncodedTexts
 from training.distillation.aligning import AlignedTexts, Aligning, Alignment, ask_layers
 from training.distillation.answers import AnsweredTexts, Answering, ask_answers
 from training.distillation.augmentation import Augment, augment
 from training.distillation.cache import Cache
 from training.distillation.replacing import Replacer
 from training.distillation.teacher import Teacher
-from training.distillation.texts import EncodedTexts
 from training.loop import Options, Training, cost_of
 
 AUGMENTED = "augmented"  # the folder of the texts that were made

@@ -35,13 +35,13 @@ from training.distillation.teacher import Teacher
 from training.distillation.texts import read_pool, source
 from training.distillation.vocabulary import pruned, scripts_of
 from training.distillation.word_neighbours import WordNeighbours
+from training.pretrained import TOKENIZER_FILES
 from training.pretrained import resolve as resolve_start
 from training.recipe import Prepared, Trained
 from training.start_checks import check_architecture
 
 PRETRAINED, TEACHERS = "pretrained", "teachers"  # folders in the home
 POOLINGS = (Pooling.MEAN, Pooling.CLS)  # that a student can have; the others read several layers
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
 class Shape(NamedTuple):

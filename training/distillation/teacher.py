@@ -18,8 +18,8 @@ from model.tokenization import load_tokenizer
 from model.tokenization.base import Tokenizer
 from model.types import Taxonomy, Text
 from training.architectures import ARCHITECTURES
+from training.data import EncodedTexts
 from training.distillation.cache import Arrays
-from training.distillation.texts import EncodedTexts
 from training.evaluate import check_model_kept, check_taxonomy
 from training.loop import predict
 
@@ -73,7 +73,7 @@ class Teacher:
         """Refuse a snapshot whose labels are not the teacher's.
 
         Raises:
-            BadInput: they are others.
+            BadRun: they are others.
         """
         check_taxonomy(self.taxonomy, snapshot, self.path)
 

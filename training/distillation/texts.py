@@ -1,12 +1,10 @@
-"""Texts without labels: the pool that a student learns from beside the snapshot, and their encodings.
+"""Texts without labels: the pool that a student learns from beside the snapshot.
 
 No text of dev or test is ever among them, nor a near duplicate of one: the figures would say what was learned by heart.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,43 +15,8 @@ from model.files import sha256_file
 from model.near import near_groups
 from model.snapshot import Snapshot, open_snapshot
 from model.text import sample_id
-from model.tokenization.base import Encoded, Tokenizer, collate
 from model.types import Sample, Split, Text
-from training.data import LENGTH_MULTIPLE
 from training.pretrain.text_files import lines
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedTexts:
-    """Encoded texts, in batches."""
-
-    encoded: Sequence[Encoded]
-    padding: dict[str, int]
-
-    @classmethod
-    def of(cls, texts: Sequence[Text], tokenizer: Tokenizer) -> "EncodedTexts":
-        """`texts` as the network of `tokenizer` reads them."""
-        return cls(encoded=tokenizer.encode(texts), padding=tokenizer.padding)
-
-    def take(self, rows: Sequence[int]) -> "EncodedTexts":
-        """Those of `rows`."""
-        return EncodedTexts([self.encoded[row] for row in rows], self.padding)
-
-    def __len__(self) -> int:
-        return len(self.encoded)
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Tokens a text: (n_texts,)."""
-        return np.array([encoded.length for encoded in self.encoded], np.int64)
-
-    def batch(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
-        """The padded inputs of `rows`: name → (batch, length)."""
-        return collate([self.encoded[row] for row in rows], self.padding, multiple=LENGTH_MULTIPLE)
-
-    def targets(self, rows: Sequence[int]) -> NDArray[Any]:
-        """None: (batch, 0)."""
-        return np.empty((len(rows), 0), np.float32)
 
 
 def read_pool(paths: Sequence[Path], snapshot: Snapshot, *, held_out: Sequence[Sample]) -> list[Text]:
@@ -106,6 +69,8 @@ def _texts_of(path: Path, snapshot: Snapshot) -> Iterator[Text]:
 
 def near_held_out(texts: Sequence[Text], held_out: Sequence[Sample]) -> NDArray[np.bool_]:
     """Which of `texts` are near a held-out sample: (n_texts,)."""
+    if not texts:
+        return np.zeros(0, np.bool_)
     together = [*((sample.text, sample.pair) for sample in held_out), *texts]
     with progress("近重复 near duplicates", len(together)) as advance:
         groups = near_groups(together, on_texts=advance).groups

@@ -10,12 +10,12 @@ import training.distillation.cache as cache_module
 from model.architectures.foreign_weights import load_encoder
 from model.tokenization import subwords
 from model.types import Text
+from training.data import EncodedTexts
 from training.device import to_tensors
 from training.distillation.aligning import AlignedTexts, Aligning, Alignment, ask_layers
 from training.distillation.cache import Cache
 from training.distillation.states import read_states
 from training.distillation.student import StudentSize, new_student
-from training.distillation.texts import EncodedTexts
 
 TEXTS = [Text("房间很干净"[: 1 + number % 5], "早餐好" if number % 3 == 0 else None) for number in range(11)]
 LAYERS = (1, 2)

@@ -176,3 +176,20 @@ def test_only_texts_that_the_teacher_reads_as_their_originals_are_kept(snapshot:
     # each differs from an original that is read alike
     labels = predicted_matrix(activate(answers(texts), snapshot.taxonomy.activation), snapshot.taxonomy, None)
     assert labels.any(0).all()
+
+
+def test_texts_without_words_give_no_others(snapshot: Snapshot, tmp_path: Path) -> None:
+    def answers(texts: list[Text]) -> FloatArray:
+        raise AssertionError(texts)
+
+    made = augment(
+        [Text("12"), Text("。")],
+        lambda: WordNeighbours([], seed=0),
+        copies=2,
+        seed=0,
+        taxonomy=snapshot.taxonomy,
+        held_out=read(snapshot, Split.DEV),
+        answers=answers,  # type: ignore[arg-type]
+        folder=tmp_path,
+    )
+    assert made == []
