@@ -1,4 +1,4 @@
-"""Runs of `wenlei` commands for benchmarks, each in a process of its own with one thread, made once."""
+"""Runs of `wenlei` commands for benchmarks, each in a process of its own with one thread."""
 
 import json
 import os
@@ -15,15 +15,21 @@ def finished(home: Path, out: Path, file: str, *given: object) -> dict[str, Any]
     What the command says goes to `home`/log.
     """
     if not ((out / file).exists() and json.loads((out / file).read_text())["status"] == "done"):
-        arguments = [*map(str, given), "--home", str(home), "--out", str(out)]
-        sys.stderr.write(f"$ wenlei {shlex.join(arguments)}\n")
-        with (home / "log").open("a") as log:
-            subprocess.run(
-                [sys.executable, "-c", "from app.cli import main; main()", *arguments],
-                check=True,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-            )
+        printed(home, *given, "--home", home, "--out", out)
     data: dict[str, Any] = json.loads((out / file).read_text())
     return data
+
+
+def printed(home: Path, *given: object) -> Any:
+    """What `wenlei GIVEN --json` prints; what it says beside goes to `home`/log."""
+    arguments = [*map(str, given), "--json"]
+    sys.stderr.write(f"$ wenlei {shlex.join(arguments)}\n")
+    with (home / "log").open("a") as log:
+        done = subprocess.run(
+            [sys.executable, "-c", "from app.cli import main; main()", *arguments],
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+    return json.loads(done.stdout)

@@ -74,8 +74,11 @@ def distill(
         ),
     ] = None,
     copies: Annotated[
-        int, typer.Option(min=1, help="每条至多造几条 | texts made of each at most", rich_help_panel=AUGMENT)
-    ] = 4,
+        int | None,
+        typer.Option(
+            min=1, help="每条至多造几条，默认 4 | texts made of each at most, 4 by default", rich_help_panel=AUGMENT
+        ),
+    ] = None,
     layer_map: Annotated[
         str | None,
         typer.Option(
@@ -121,10 +124,18 @@ def distill(
         float, typer.Option(min=0, max=0.9, help="丢弃率 | dropout of hidden states", rich_help_panel=STUDENT)
     ] = 0.1,
     general_epochs: Annotated[
-        int, typer.Option(min=1, help="在无标签文本上学各层 | by layers, on the pool", rich_help_panel=STAGES)
+        int,
+        typer.Option(
+            min=0,
+            help="在无标签文本上学各层；0 为略去 | by layers, on the pool; 0 leaves it out",
+            rich_help_panel=STAGES,
+        ),
     ] = 2,
     layer_epochs: Annotated[
-        int, typer.Option(min=1, help="在训练样本上学各层 | by layers, on train", rich_help_panel=STAGES)
+        int,
+        typer.Option(
+            min=0, help="在训练样本上学各层；0 为略去 | by layers, on train; 0 leaves it out", rich_help_panel=STAGES
+        ),
     ] = 3,
     epochs: Annotated[
         int, typer.Option(min=1, help="学回答 | by answers, on train and pool", rich_help_panel=STAGES)
@@ -194,8 +205,8 @@ def distill(
         dropout=dropout,
         temperature=temperature,
         limit=limit,
-        general=stage(general_epochs, layer_learning_rate),
-        by_layers=stage(layer_epochs, layer_learning_rate),
+        general=stage(general_epochs, layer_learning_rate) if general_epochs else None,
+        by_layers=stage(layer_epochs, layer_learning_rate) if layer_epochs else None,
         by_answers=stage(epochs, learning_rate),
     )
     recipe = DistillRecipe.resolve(opened, teacher, options, seed=seed, home=home)

@@ -32,6 +32,7 @@ from training.distillation.replacing import Replacer
 from training.distillation.teacher import Teacher
 from training.loop import Options, Training, cost_of
 
+COPIES = 4  # made of a text, unless another number is given
 AUGMENTED = "augmented"  # the folder of the texts that were made
 GENERAL, LAYERS, ANSWERS = "general", "layers", "answers"  # the stages, in their order
 LABELS = "labels"  # the only stage of a control
@@ -44,8 +45,8 @@ class DistillOptions:
     control: learn from the labels alone, to see what the teachers are worth. layers: whether the student follows the
     teacher's layers before its answers. random: of random weights. prune: without the scripts that no text is written
     in. augment: where other words for texts of train come from; masked_lm: the start that guesses them; copies: texts
-    that are made of each. temperature: of the answers. limit: train samples at most. general, by_layers, by_answers:
-    how each stage is trained.
+    that are made of each, `COPIES` unless given. temperature: of the answers. limit: train samples at most. general,
+    by_layers, by_answers: how each stage is trained; None leaves it out.
     """
 
     student: str | None = None
@@ -58,13 +59,13 @@ class DistillOptions:
     prune: bool = True
     augment: Augment = Augment.NONE
     masked_lm: str | None = None
-    copies: int = 4
+    copies: int | None = None
     max_length: int = 128
     dropout: float = 0.1
     temperature: float = 1.0
     limit: int | None = None
-    general: Options = field(default_factory=Options)
-    by_layers: Options = field(default_factory=Options)
+    general: Options | None = field(default_factory=Options)
+    by_layers: Options | None = field(default_factory=Options)
     by_answers: Options = field(default_factory=Options)
 
 
@@ -105,7 +106,7 @@ class Lesson:
         stages: dict[str, Any] = {}
         if self.options.layers and self.layers:
             stages = self._by_layers(checkpoint, texts, self.layers)
-        by_answers = partial(self._by_answers, [*texts, *self.pool])
+        by_answers = partial(self._by_answers, list(dict.fromkeys([*texts, *self.pool])))  # each once
         stages[ANSWERS] = _stage(checkpoint / ANSWERS, self.classifier, by_answers)
         return {"stages": stages, "pool": len(self.pool), "augmented": len(augmented)}
 
@@ -115,7 +116,7 @@ class Lesson:
         return augment(
             _texts(self.train_set),
             self.replacer,
-            copies=self.options.copies,
+            copies=self.options.copies or COPIES,
             seed=self.seed,
             taxonomy=self.taxonomy,
             held_out=self.held_out,
@@ -142,7 +143,7 @@ class Lesson:
         return {
             name: _stage(checkpoint / name, network, partial(training, texts, options))
             for name, texts, options in stages
-            if texts
+            if texts and options
         }
 
     def _aligned(self, texts: Sequence[Text], teacher: PreTrainedModel, layers: Sequence[int]) -> AlignedTexts:

@@ -82,6 +82,7 @@ class DistillRecipe:
         """
         if (options.student is None) == (options.init is None):
             raise BadInput("a student is either of a size, --student tiny4-312 say, or a start, --init hfl/rbt3 say")
+        _check_augmentation(options)
         opened = tuple(Teacher.open(path) for path in teachers)
         for teacher in opened:
             teacher.check(snapshot)
@@ -182,12 +183,7 @@ class DistillRecipe:
             return None
         if self.options.augment is Augment.NEIGHBOURS:
             return partial(WordNeighbours, texts, seed=self.seed)
-        if self.options.masked_lm is None:
-            raise BadInput(
-                "--augment masked-lm needs a masked language model; give the start of the teacher as --masked-lm, or a "
-                "run of wenlei pretrain --arch bert"
-            )
-        return partial(MaskedWords, resolve_start(self.options.masked_lm, cache=self.home / PRETRAINED).folder)
+        return partial(MaskedWords, resolve_start(str(self.options.masked_lm), cache=self.home / PRETRAINED).folder)
 
     def _student(self, origin: Path) -> PreTrainedModel:
         dropout = self.options.dropout
@@ -199,6 +195,20 @@ class DistillRecipe:
     def settled(self, cost: Mapping[str, Any]) -> "DistillRecipe":  # noqa: ARG002  nothing of it is chosen on dev
         """The same: every stage stops where it is best on dev."""
         return self
+
+
+def _check_augmentation(options: DistillOptions) -> None:
+    if options.augment is Augment.NONE and options.copies:
+        raise BadInput(
+            f"--copies {options.copies} has no meaning unless --augment makes texts: masked-lm or neighbours"
+        )
+    if options.augment is Augment.MASKED_LM and options.masked_lm is None:
+        raise BadInput(
+            "--augment masked-lm needs a masked language model; give the start of the teacher as --masked-lm, or a "
+            "run of wenlei pretrain --arch bert"
+        )
+    if options.augment is not Augment.MASKED_LM and options.masked_lm:
+        raise BadInput(f"--masked-lm {options.masked_lm} is only read with --augment masked-lm; give both or neither")
 
 
 def _cut(student: str, teacher: Teacher, options: DistillOptions) -> Shape:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -101,12 +102,24 @@ def test_a_student_comes_to_answer_as_its_teacher(
     assert run.metrics["test"]["accuracy"] > 0.9
 
 
+class Whole(NamedTuple):
+    """A run that nothing broke off, and what it was asked for."""
+
+    run: Run
+    chosen: DistillOptions
+
+
+@pytest.fixture(scope="module")
+def whole(snapshot: Snapshot, teacher: Run, student: str, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    folder = tmp_path_factory.mktemp("whole")
+    chosen = options(student, unlabelled=(pool_file(folder, *POOL),))
+    return Whole(distil(snapshot, [teacher.path], chosen, folder / "run", folder), chosen)
+
+
 @pytest.mark.parametrize("stage", ["general", "layers", "answers"])
 def test_a_run_that_was_killed_in_any_stage_goes_on_and_ends_the_same(
-    stage: str, snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: str, snapshot: Snapshot, teacher: Run, whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen = options(student, unlabelled=(pool_file(tmp_path, *POOL),))
-    whole = distil(snapshot, [teacher.path], chosen, tmp_path / "whole", tmp_path)
     judge = Training.judge
 
     def killed(training: Training) -> None:  # type: ignore[type-arg]
@@ -117,7 +130,7 @@ def test_a_run_that_was_killed_in_any_stage_goes_on_and_ends_the_same(
     with monkeypatch.context() as patch:
         patch.setattr(Training, "judge", killed)
         with pytest.raises(KeyboardInterrupt):
-            distil(snapshot, [teacher.path], chosen, tmp_path / "killed", tmp_path)
+            distil(snapshot, [teacher.path], whole.chosen, tmp_path / "killed", tmp_path)
     begun: list[str] = []
     run_stage = Training.run
 
@@ -126,14 +139,14 @@ def test_a_run_that_was_killed_in_any_stage_goes_on_and_ends_the_same(
         return run_stage(training)
 
     monkeypatch.setattr(Training, "run", told)
-    again = distil(snapshot, [teacher.path], chosen, tmp_path / "killed", tmp_path)
+    again = distil(snapshot, [teacher.path], whole.chosen, tmp_path / "killed", tmp_path)
     stages = ["general", "layers", "answers"]
     assert begun == stages[stages.index(stage) :]
     for file in ("model.safetensors", "head.safetensors"):
-        expected, found = (load_file(run.model_path / file) for run in (whole, again))
+        expected, found = (load_file(run.model_path / file) for run in (whole.run, again))
         for name, weight in expected.items():
             assert torch.equal(weight, found[name]), name
-    assert again.metrics == whole.metrics
+    assert again.metrics == whole.run.metrics
 
 
 def test_a_control_begins_as_the_student_and_learns_from_labels(
@@ -155,30 +168,51 @@ def test_a_control_begins_as_the_student_and_learns_from_labels(
         assert torch.equal(weight, begun[1][name]), name
 
 
-@pytest.mark.parametrize("source", Augment)
-def test_texts_that_are_made_of_train_are_learned_from_too(
-    source: Augment, snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
-) -> None:
-    texts = tmp_path / "texts.txt"
+@pytest.fixture(scope="module")
+def masked_lm(snapshot: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("pretraining")
+    texts = folder / "texts.txt"
     texts.write_text("\n\n".join(sample.text for sample in read(snapshot, Split.TRAIN)), encoding="utf-8")
     tiny = {"vocabulary": 200, "layers": 1, "hidden_size": 32, "heads": 4, "inner_size": 64, "max_length": 32}
-    size = replace(SIZES["small"][Arch.BERT], **tiny)  # type: ignore[arg-type]
     plan = Plan(
         arch=Arch.BERT,
         corpus=(texts,),
-        size=size,
+        size=replace(SIZES["small"][Arch.BERT], **tiny),  # type: ignore[arg-type]
         start=None,
         vocab=None,
         options=PretrainOptions(steps=2, batch_tokens=64, max_length=32),
         seed=0,
     )
-    pretrained = pretrain(plan, out=tmp_path / "masked-lm")
-    chosen = options(student, augment=source, masked_lm=str(pretrained.path), copies=2)
+    return str(pretrain(plan, out=folder / "run").path)
+
+
+@pytest.mark.parametrize("source", [Augment.MASKED_LM, Augment.NEIGHBOURS])
+def test_texts_that_are_made_of_train_are_learned_from_too(
+    source: Augment, snapshot: Snapshot, teacher: Run, student: str, masked_lm: str, tmp_path: Path
+) -> None:
+    start = masked_lm if source is Augment.MASKED_LM else None
+    chosen = options(student, augment=source, masked_lm=start, copies=2)
     run = distil(snapshot, [teacher.path], chosen, tmp_path / "run", tmp_path)
-    assert (run.cost["augmented"] > 0) == (source is not Augment.NONE)
+    assert run.cost["augmented"] > 0
     history = run.cost["stages"]["layers"]["history"]
     steps = -(-(snapshot.counts["train"] + run.cost["augmented"]) // STAGE.batch_size) * STAGE.epochs
     assert history[-1]["step"] == steps
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"copies": 2}, "--copies 2 has no meaning unless --augment makes texts"),
+        ({"augment": Augment.MASKED_LM}, "needs a masked language model"),
+        ({"masked_lm": "offline"}, "--masked-lm offline is only read with --augment masked-lm"),
+        ({"augment": Augment.NEIGHBOURS, "masked_lm": "offline"}, "is only read with"),
+    ],
+)
+def test_augmentation_that_would_not_happen_is_refused(
+    changes: dict[str, object], said: str, snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        DistillRecipe.resolve(snapshot, [teacher.path], options(student, **changes), seed=1, home=tmp_path)
 
 
 def test_of_several_teachers_the_answers_are_averaged_whatever_they_are(
@@ -278,6 +312,17 @@ def test_another_pool_is_another_run(snapshot: Snapshot, teacher: Run, student: 
     file.unlink()
     with pytest.raises(BadInput, match=r"pool\.txt can't be read"):
         distil(snapshot, [teacher.path], chosen, tmp_path / "run", tmp_path)
+
+
+def test_texts_of_the_pool_that_are_in_train_too_are_learned_once(
+    snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
+) -> None:
+    n_train = snapshot.counts["train"]
+    chosen = options(student, unlabelled=(snapshot.path,), general=None, by_layers=None, limit=n_train // 2)
+    run = distil(snapshot, [teacher.path], chosen, tmp_path / "run", tmp_path)
+    assert run.cost["pool"] == n_train
+    assert list(run.cost["stages"]) == ["answers"]
+    assert run.cost["stages"]["answers"]["history"][-1]["step"] == -(-n_train // STAGE.batch_size) * STAGE.epochs
 
 
 def test_near_duplicates_of_dev_and_test_stay_out_of_the_pool(
