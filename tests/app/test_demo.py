@@ -6,7 +6,7 @@ import pytest
 from starts import tiny_start
 
 import app.demo
-from app.demo import TEXTS, StepFailed, run, run_demo, show, verdict
+from app.demo import TEXTS, StepFailed, run, run_demo, show, train, verdict
 from model.bundle import open_bundle
 from model.files import read_json
 from model.snapshot import open_snapshot
@@ -54,15 +54,15 @@ def test_it_closes_the_loop_and_does_not_train_twice(
     assert {answer["label"] for answer in summary["served"]} <= {"positive", "negative"}
     version = open_bundle(home / "bundle").version
 
-    again = run_demo(home)
+    snapshot = Path(summary["snapshot"]["path"])
+    assert train(home, "bert", snapshot, home / "bundle") == home / "bundle"
     assert open_bundle(home / "bundle").version == version
-    assert [row["accuracy"] for row in again["models"]] == [row["accuracy"] for row in summary["models"]]
-    assert "wenlei train" in (told := capsys.readouterr().err)
-    assert told.count("$ wenlei train") == 2
+    told = capsys.readouterr().err
+    assert [told.count(f"$ wenlei {command}") for command in ("train", "export")] == [2, 2]
 
-    show(again, app.demo.Console())
+    show(summary, app.demo.Console())
     shown = capsys.readouterr().out
-    assert verdict(again["models"])[:12] in shown
+    assert verdict(summary["models"])[:12] in shown
     assert f"wenlei serve --bundle {home}/bundle" in shown.replace("\n", "")
 
 

@@ -106,7 +106,7 @@ class Lesson:
         stages: dict[str, Any] = {}
         if self.options.layers and self.layers:
             stages = self._by_layers(checkpoint, texts, self.layers)
-        by_answers = partial(self._by_answers, list(dict.fromkeys([*texts, *self.pool])))  # each once
+        by_answers = partial(self._by_answers, [*texts, *self.pool])
         stages[ANSWERS] = _stage(checkpoint / ANSWERS, self.classifier, by_answers)
         return {"stages": stages, "pool": len(self.pool), "augmented": len(augmented)}
 

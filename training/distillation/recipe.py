@@ -132,8 +132,8 @@ class DistillRecipe:
             BadInput: the pool holds a text of dev or test, or can't be read.
         """
         held_out = [sample for split, samples in splits.items() if split is not Split.TRAIN for sample in samples]
-        pool = read_pool(self.options.unlabelled, self.snapshot, held_out=held_out)
         labelled = [Text(sample.text, sample.pair) for sample in splits[Split.TRAIN]]
+        pool = read_pool(self.options.unlabelled, self.snapshot, held_out=held_out, labelled=labelled)
         origin = self.shape.origin
         if self.options.prune:
             origin = pruned(origin, scripts_of([*labelled, *pool]), cache=self.home / PRETRAINED)

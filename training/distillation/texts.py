@@ -19,10 +19,13 @@ from model.types import Sample, Split, Text
 from training.pretrain.text_files import lines
 
 
-def read_pool(paths: Sequence[Path], snapshot: Snapshot, *, held_out: Sequence[Sample]) -> list[Text]:
+def read_pool(
+    paths: Sequence[Path], snapshot: Snapshot, *, held_out: Sequence[Sample], labelled: Sequence[Text]
+) -> list[Text]:
     """The different texts of `paths`, files of a text a line or snapshots, whose train split is taken; normalised.
 
-    held_out: the dev and test samples. Near duplicates of them are left out, and told.
+    held_out: the dev and test samples. Near duplicates of them are left out, and told. labelled: the texts of train,
+    which are no part of a pool.
 
     Raises:
         BadInput: a text of them is in the pool itself, or a file can't be read.
@@ -35,7 +38,8 @@ def read_pool(paths: Sequence[Path], snapshot: Snapshot, *, held_out: Sequence[S
             f"{snapshot.hash} ({example!r} for one), and a student that has read them can't be judged by them; "
             "take them out of the file"
         )
-    texts = list(pool.values())
+    of_train = set(labelled)
+    texts = [text for text in pool.values() if text not in of_train]
     near = near_held_out(texts, held_out)
     if near.any():
         say(

@@ -318,9 +318,10 @@ def test_texts_of_the_pool_that_are_in_train_too_are_learned_once(
     snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
 ) -> None:
     n_train = snapshot.counts["train"]
-    chosen = options(student, unlabelled=(snapshot.path,), general=None, by_layers=None, limit=n_train // 2)
+    n_labelled = n_train // 2
+    chosen = options(student, unlabelled=(snapshot.path,), general=None, by_layers=None, limit=n_labelled)
     run = distil(snapshot, [teacher.path], chosen, tmp_path / "run", tmp_path)
-    assert run.cost["pool"] == n_train
+    assert run.cost["pool"] == n_train - n_labelled
     assert list(run.cost["stages"]) == ["answers"]
     assert run.cost["stages"]["answers"]["history"][-1]["step"] == -(-n_train // STAGE.batch_size) * STAGE.epochs
 
