@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 EXTRAS := cpu,train,fast,postgres,dev
 STAMP := $(VENV)/.installed
+# Tests wait for servers and databases a quarter of their time: one process more than there are cores.
+TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + os.cpu_count()))')
 
 .PHONY: help setup demo test check serve format clean
 .DEFAULT_GOAL := help
@@ -37,7 +39,7 @@ check: $(STAMP)  ## lint, types, directions of import
 	$(BIN)/lint-imports
 
 test: check  ## check, then every test
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/pytest --numprocesses $(TEST_PROCESSES) --dist worksteal
 
 serve: $(STAMP)  ## serve the demo's bundle on http://127.0.0.1:8000
 	$(BIN)/wenlei serve --bundle var/demo/bundle

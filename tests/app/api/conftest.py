@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
+import structlog
 from argon2 import PasswordHasher
 
 from app.main import create_app
@@ -22,6 +23,13 @@ from tests.app.library.workshop import Workshop
 def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hashes of keys that cost nothing: every test makes keys, and none of them is worth guessing."""
     monkeypatch.setattr(keys, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+
+
+@pytest.fixture(autouse=True)
+def plain_tracebacks() -> None:
+    """Errors in the log as Python writes them: structlog's own draw every variable of every frame, for ten seconds."""
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
 @pytest.fixture
