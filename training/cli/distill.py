@@ -130,13 +130,13 @@ def distill(
             help="在无标签文本上学各层；0 为略去 | by layers, on the pool; 0 leaves it out",
             rich_help_panel=STAGES,
         ),
-    ] = 2,
+    ] = 1,
     layer_epochs: Annotated[
         int,
         typer.Option(
             min=0, help="在训练样本上学各层；0 为略去 | by layers, on train; 0 leaves it out", rich_help_panel=STAGES
         ),
-    ] = 3,
+    ] = 2,
     epochs: Annotated[
         int, typer.Option(min=1, help="学回答 | by answers, on train and pool", rich_help_panel=STAGES)
     ] = 3,
