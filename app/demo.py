@@ -49,7 +49,7 @@ READY_SECONDS = 60.0
 TIMED_TEXTS = 200
 OPTIONS = {
     "linear": (),
-    # One pass over so many texts took eight minutes on two cores of a Zen 4 without bf16, fifteen on a slower Zen 3.
+    # One pass: on two cores the whole demo takes minutes, 23 of them on the slowest that it was tried on (a Zen 3).
     "bert": ("--epochs", "1", "--learning-rate", "1e-4", "--limit", "10000"),
 }
 BUNDLES = {"linear": "linear-bundle", "bert": "bundle"}

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/student_speed.py --home SCRATCH --snapshot SNAPSHOT --bundle BUNDLE...
 
-BERT-base is 12 x 768 with 21,128 tokens, of random weights: a few steps of `wenlei train`, and `wenlei export`, once,
-in SCRATCH. Then `wenlei bench` of each in turn, round after round. Prints a Markdown table of medians.
+BERT-base is 12 x 768 with 21,128 tokens, of random weights: one step of `wenlei train`, and `wenlei export`, once, in
+SCRATCH. Then `wenlei bench` of each in turn, round after round. Prints a Markdown table of medians.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def parse() -> argparse.Namespace:
 def bert_base(home: Path, snapshot: Path) -> Path:
     """A bundle of the size of BERT-base."""
     start, run, bundle = home / "bert-base-start", home / "bert-base-run", home / "bert-base"
-    if not start.exists():
+    if not (start / "vocab.txt").exists():  # what is written last
         BertModel(BertConfig(vocab_size=N_TOKENS)).save_pretrained(start)
         characters = [chr(FIRST_CHARACTER + number) for number in range(N_TOKENS - len(SPECIAL_TOKENS))]
         write_text(start / "vocab.txt", "".join(f"{token}\n" for token in (*SPECIAL_TOKENS, *characters)))
