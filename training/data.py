@@ -16,7 +16,7 @@ from model.types import Sample, Split, Taxonomy, Text
 
 BATCHES_SORTED_TOGETHER = 50  # enough that lengths match within a batch, few enough that epochs stay different
 # PyTorch keeps kernels and buffers for every shape that it has seen: fewer shapes, less memory.
-LENGTH_MULTIPLE = 8
+LENGTH_MULTIPLE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,8 @@
 """What the commands of training have in common: options, how torch is started, how figures are shown."""
 
+import ctypes
 import os
+import sys
 from importlib import util
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,18 +21,28 @@ LimitOption = Annotated[int | None, typer.Option(min=1, help="最多用多少条
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="随机种子 | seed of all randomness")]
 OutOption = Annotated[Path | None, typer.Option(help="训练记录文件夹 | folder of the run")]
 
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
+
 
 def start_torch() -> None:
     if missing := [name for name in ("torch", "transformers", "sklearn", "onnx") if util.find_spec(name) is None]:
         raise MissingExtra(f"training needs {', '.join(missing)}: pip install 'wenlei[train,cpu]'")
     # Threads that spin while they wait slow everything tenfold where other programs use the same cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    _keep_freed_memory()
     from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
     hub_logging.set_verbosity_error()  # it would tell of every try to reach the hub; what comes of it is told below
     logging.set_verbosity_error()  # it would advise on what is done on purpose here
     logging.disable_progress_bar()
+
+
+def _keep_freed_memory() -> None:
+    """Let the process keep the memory that it frees: the next training step asks for it again."""
+    if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
+        mallopt(M_MMAP_THRESHOLD, 2**30)
+        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def refuse_given(context: typer.Context, panel: str, place: str) -> None:
