@@ -25,7 +25,14 @@ from commands import finished, printed
 MAX_LENGTH = ("--max-length", 64)
 TEACHER = ("--arch", "bert", "--epochs", 3, "--learning-rate", 1e-4, "--head-learning-rate", 1e-3, *MAX_LENGTH)
 SIZES = {"4 x 312": "tiny4-312", "6 layers": {"layers": 6}}  # tiny6-768 is wider than the offline start
-LABELS_ALONE = ("--control", "--epochs", 8)
+DISTILLED: dict[str, tuple[object, ...]] = {
+    "4 x 312": (),
+    "6 layers": ("--general-epochs", 0, "--epochs", 2),  # made of the teacher's own layers, it has less to learn
+}
+LABELS_ALONE: dict[str, tuple[object, ...]] = {
+    "4 x 312": ("--control", "--epochs", 8),
+    "6 layers": ("--control", "--epochs", 4),
+}
 NO_POOL = "no pool"
 ABLATIONS: dict[str, tuple[object, ...]] = {
     "all of it": (),
@@ -65,8 +72,12 @@ class Student:
         return [option for option in self.given if option != NO_POOL]
 
     @property
+    def is_control(self) -> bool:
+        return "--control" in self.given
+
+    @property
     def reads_pool(self) -> bool:
-        return not {NO_POOL, "--control"} & set(self.given)
+        return not (self.is_control or NO_POOL in self.given)
 
     @property
     def folder(self) -> str:
@@ -118,7 +129,7 @@ def main() -> None:
     options = parse()
     options.home.mkdir(parents=True, exist_ok=True)
     bench = Bench(options.home)
-    students = [Student(size, given) for size in SIZES for given in ((), LABELS_ALONE)]
+    students = [Student(size, given[size]) for size in SIZES for given in (DISTILLED, LABELS_ALONE)]
     with ThreadPoolExecutor(options.at_once) as pool:
         jobs = [(task, seed) for task in options.task for seed in options.seeds]
         list(pool.map(lambda job: bench.teacher(*job), jobs))
@@ -151,7 +162,7 @@ def kept_table(bench: Bench, task: Task, seeds: Sequence[int], students: Sequenc
     best = statistics.mean(map(accuracy, teachers))
     rows = {"teacher": teachers}
     for student in students:
-        name = f"{student.size}, labels alone" if student.given else student.size
+        name = f"{student.size}, labels alone" if student.is_control else student.size
         rows[name] = [bench.student(task, seed, student) for seed in seeds]
     for name, runs in rows.items():
         mean = statistics.mean(map(accuracy, runs))
@@ -176,7 +187,7 @@ def precision_table(bench: Bench, tasks: Sequence[Task], seeds: Sequence[int]) -
     for task in tasks:
         for size in SIZES:
             for seed in seeds:
-                found = bench.exported(task, seed, Student(size))
+                found = bench.exported(task, seed, Student(size, DISTILLED[size]))
                 cells = "".join(f" {found[precision]:.2f} |" for precision in PRECISIONS)
                 lines.append(f"| {task.name}, {size}, seed {seed} |{cells} {found['int8'] - found['fp32']:+.2f} |")
     return "\n".join(lines)

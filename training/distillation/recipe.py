@@ -82,6 +82,7 @@ class DistillRecipe:
         """
         if (options.student is None) == (options.init is None):
             raise BadInput("a student is either of a size, --student tiny4-312 say, or a start, --init hfl/rbt3 say")
+        _check_control(options)
         _check_augmentation(options)
         opened = tuple(Teacher.open(path) for path in teachers)
         for teacher in opened:
@@ -195,6 +196,14 @@ class DistillRecipe:
     def settled(self, cost: Mapping[str, Any]) -> "DistillRecipe":  # noqa: ARG002  nothing of it is chosen on dev
         """The same: every stage stops where it is best on dev."""
         return self
+
+
+def _check_control(options: DistillOptions) -> None:
+    if options.control and (options.unlabelled or options.augment is not Augment.NONE):
+        useless = "--unlabelled" if options.unlabelled else "--augment"
+        raise BadInput(
+            f"{useless} has no meaning with --control, which learns from the labels of train alone; leave it out"
+        )
 
 
 def _check_augmentation(options: DistillOptions) -> None:

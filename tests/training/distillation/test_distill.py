@@ -7,18 +7,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from distilling import FAST, POOL, STAGE, distil, options, pool_file, teach
 from safetensors.torch import load_file
 from starts import tiny_start
 
-from model.errors import BadInput, BadRun
-from model.files import write_json
+from model.errors import BadInput
 from model.run import Run
 from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot
 from model.types import Split, Text
 from training.baselines import LinearOptions, LinearRecipe
 from training.data import read
-from training.device import NumberFormat
 from training.distillation.answers import ask_answers
 from training.distillation.augmentation import Augment
 from training.distillation.lesson import DistillOptions
@@ -27,50 +26,11 @@ from training.evaluate import evaluate_path, serve_logits
 from training.export import export_run
 from training.finetune import FinetuneOptions, finetune
 from training.kinds import BertKind
-from training.loop import Options, Training
+from training.loop import Training
 from training.pretrain.configs import SIZES, Arch
 from training.pretrain.options import Options as PretrainOptions
 from training.pretrain.pretrain import Plan, pretrain
 from training.recipe import train
-
-FAST = Options(epochs=4, batch_size=16, learning_rate=3e-3, head_learning_rate=3e-3, precision=NumberFormat.FP32)
-STAGE = replace(FAST, patience=8)
-STUDENT = {"layers": 1, "hidden_size": 24, "inner_size": 48}
-
-
-def teach(snapshot: Snapshot, start: Path, out: Path, *, seed: int = 1) -> Run:
-    options = FinetuneOptions(init=str(start), max_length=32, loop=FAST)
-    return finetune(snapshot, options=options, seed=seed, out=out, cache=out.parent, kind=BertKind())
-
-
-@pytest.fixture(scope="module")
-def teacher(snapshot: Snapshot, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return teach(snapshot, tiny_bert, tmp_path_factory.mktemp("teachers") / "one")
-
-
-@pytest.fixture(scope="module")
-def student(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("students") / "student.json"
-    write_json(path, STUDENT)
-    return str(path)
-
-
-def options(student: str, **changes: object) -> DistillOptions:
-    chosen = DistillOptions(student=student, max_length=32, general=STAGE, by_layers=STAGE, by_answers=STAGE)
-    return replace(chosen, **changes)  # type: ignore[arg-type]
-
-
-def distil(snapshot: Snapshot, teachers: list[Path], chosen: DistillOptions, out: Path, home: Path) -> Run:
-    return train(snapshot, DistillRecipe.resolve(snapshot, teachers, chosen, seed=1, home=home), out=out)
-
-
-def pool_file(folder: Path, *texts: str) -> Path:
-    path = folder / "pool.txt"
-    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    return path
-
-
-POOL = [f"{time}{place}很{word}" for time in ("这次", "上回") for place in ("房间", "早餐") for word in ("干净", "慢")]
 
 
 def test_a_student_is_a_run_like_any_other(
@@ -199,22 +159,6 @@ def test_texts_that_are_made_of_train_are_learned_from_too(
     assert history[-1]["step"] == steps
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"copies": 2}, "--copies 2 has no meaning unless --augment makes texts"),
-        ({"augment": Augment.MASKED_LM}, "needs a masked language model"),
-        ({"masked_lm": "offline"}, "--masked-lm offline is only read with --augment masked-lm"),
-        ({"augment": Augment.NEIGHBOURS, "masked_lm": "offline"}, "is only read with"),
-    ],
-)
-def test_augmentation_that_would_not_happen_is_refused(
-    changes: dict[str, object], said: str, snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        DistillRecipe.resolve(snapshot, [teacher.path], options(student, **changes), seed=1, home=tmp_path)
-
-
 def test_of_several_teachers_the_answers_are_averaged_whatever_they_are(
     snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
 ) -> None:
@@ -234,13 +178,6 @@ def test_of_several_teachers_the_answers_are_averaged_whatever_they_are(
     (other,) = recipes[0].teachers[1:]
     its = other.answerer(texts)(slice(None))["answers"]
     np.testing.assert_allclose(both, (one + its) / 2, rtol=1e-5)
-
-
-def test_a_teacher_without_attention_has_no_layers_to_follow(snapshot: Snapshot, student: str, tmp_path: Path) -> None:
-    recipe = LinearRecipe(taxonomy=snapshot.taxonomy, options=LinearOptions(), seed=1)
-    linear = train(snapshot, recipe, out=tmp_path / "linear")
-    with pytest.raises(BadInput, match="no attention layers"):
-        DistillRecipe.resolve(snapshot, [linear.path], options(student), seed=1, home=tmp_path)
 
 
 def test_a_start_learns_from_the_answers_of_any_teacher(snapshot: Snapshot, teacher: Run, tmp_path: Path) -> None:
@@ -264,76 +201,6 @@ def test_a_start_of_the_teacher_s_vocabulary_can_follow_its_layers(
     chosen = replace(options(""), student=None, init=str(tiny_bert))
     run = distil(snapshot, [teacher.path], chosen, tmp_path / "student", tmp_path)
     assert list(run.cost["stages"]) == ["layers", "answers"]
-
-
-@pytest.mark.parametrize("changes", [{"student": None}, {"init": "offline"}])
-def test_a_student_is_of_a_size_or_a_start(
-    changes: dict[str, str | None], snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
-) -> None:
-    chosen = replace(options(student), **changes)  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match="either of a size, --student tiny4-312 say, or a start"):
-        DistillRecipe.resolve(snapshot, [teacher.path], chosen, seed=1, home=tmp_path)
-
-
-def test_a_teacher_of_other_labels_is_refused(
-    snapshot: Snapshot, multi_snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
-) -> None:
-    with pytest.raises(BadRun, match="trained for other labels"):
-        DistillRecipe.resolve(multi_snapshot, [teacher.path], options(student), seed=1, home=tmp_path)
-
-
-def test_other_heads_than_the_teacher_s_are_for_answers_alone(snapshot: Snapshot, teacher: Run, tmp_path: Path) -> None:
-    write_json(tmp_path / "student.json", {**STUDENT, "heads": 2})
-    chosen = options(str(tmp_path / "student.json"))
-    with pytest.raises(BadInput, match="2 attention heads, its teacher 4"):
-        DistillRecipe.resolve(snapshot, [teacher.path], chosen, seed=1, home=tmp_path)
-    run = distil(snapshot, [teacher.path], replace(chosen, layers=False), tmp_path / "student", tmp_path)
-    assert list(run.cost["stages"]) == ["answers"]
-
-
-def test_a_pool_with_texts_of_dev_or_test_is_refused_with_their_number(
-    snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
-) -> None:
-    held = [read(snapshot, split)[0].text for split in (Split.DEV, Split.TEST)]
-    chosen = options(student, unlabelled=(pool_file(tmp_path, *POOL, *held),))
-    recipe = DistillRecipe.resolve(snapshot, [teacher.path], chosen, seed=1, home=tmp_path)
-    with pytest.raises(BadInput, match=f"2 of the {len(POOL) + 2} texts stand in dev or test"):
-        train(snapshot, recipe, out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_another_pool_is_another_run(snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path) -> None:
-    file = pool_file(tmp_path, *POOL)
-    chosen = options(student, unlabelled=(file,), layers=False)
-    recipe = DistillRecipe.resolve(snapshot, [teacher.path], chosen, seed=1, home=tmp_path)
-    before = recipe.config["unlabelled"]
-    pool_file(tmp_path, *POOL, "多了一条")
-    assert recipe.config["unlabelled"] != before
-    file.unlink()
-    with pytest.raises(BadInput, match=r"pool\.txt can't be read"):
-        distil(snapshot, [teacher.path], chosen, tmp_path / "run", tmp_path)
-
-
-def test_texts_of_the_pool_that_are_in_train_too_are_learned_once(
-    snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path
-) -> None:
-    n_train = snapshot.counts["train"]
-    n_labelled = n_train // 2
-    chosen = options(student, unlabelled=(snapshot.path,), general=None, by_layers=None, limit=n_labelled)
-    run = distil(snapshot, [teacher.path], chosen, tmp_path / "run", tmp_path)
-    assert run.cost["pool"] == n_train - n_labelled
-    assert list(run.cost["stages"]) == ["answers"]
-    assert run.cost["stages"]["answers"]["history"][-1]["step"] == -(-n_train // STAGE.batch_size) * STAGE.epochs
-
-
-def test_near_duplicates_of_dev_and_test_stay_out_of_the_pool(
-    snapshot: Snapshot, teacher: Run, student: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    near = read(snapshot, Split.TEST)[0].text.replace("。", "！")
-    chosen = options(student, unlabelled=(pool_file(tmp_path, *POOL, near),), layers=False)
-    run = distil(snapshot, [teacher.path], chosen, tmp_path / "run", tmp_path)
-    assert run.cost["pool"] == len(POOL)
-    assert "1 texts of the pool are near duplicates" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_nezha_teaches_a_nezha(snapshot: Snapshot, student: str, tmp_path: Path) -> None:
