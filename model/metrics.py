@@ -16,7 +16,7 @@ from model.errors import BadInput
 from model.types import Activation, FloatArray, IntArray, Taxonomy
 
 BoolArray = NDArray[np.bool_]
-CountArray = NDArray[np.float64]
+CountArray = NDArray[np.floating[Any]]
 
 DEFAULT_THRESHOLD = 0.5  # of a sigmoid score, for labels that no threshold was fitted for
 ECE_BINS = 15  # Guo et al. 2017, https://arxiv.org/abs/1706.04599
@@ -92,9 +92,9 @@ def evaluate(
         "n": len(gold),
         "accuracy": float(exact.mean()),
         "accuracy_ci": accuracy_ci,
-        "macro_f1": float(_macro_f1(hits, chosen, support)),
+        "macro_f1": float(macro_f1(hits, chosen, support)),
         "macro_f1_ci": macro_f1_ci,
-        "micro_f1": float(_f1(hits.sum(), chosen.sum(), support.sum())),
+        "micro_f1": float(micro_f1(hits, chosen, support)),
         "ece": _calibration_error(scores, gold, exact, taxonomy),
         "per_label": {
             label: dict(zip(("precision", "recall", "f1", "support"), row, strict=True))
@@ -104,6 +104,25 @@ def evaluate(
     if taxonomy.level_sep is not None:
         figures["per_level"] = _per_level_accuracy(predicted, gold, taxonomy)
     return figures
+
+
+def macro_f1(hits: CountArray, chosen: CountArray, support: CountArray) -> CountArray:
+    """The mean F1 over the last axis, of labels that occur; counts of texts: (…, n_labels) → (…)."""
+    occurring = (chosen + support > 0).sum(axis=-1)
+    return _ratio(_f1(hits, chosen, support).sum(axis=-1), occurring)
+
+
+def micro_f1(hits: CountArray, chosen: CountArray, support: CountArray) -> CountArray:
+    """The F1 of all labels over the last axis together; counts of texts: (…, n_labels) → (…)."""
+    return _f1(hits.sum(axis=-1), chosen.sum(axis=-1), support.sum(axis=-1))
+
+
+def sureness(scores: FloatArray, gold: BoolArray, exact: BoolArray, taxonomy: Taxonomy) -> tuple[FloatArray, BoolArray]:
+    """What calibration is about: how sure the model was, and whether it was right, each (n_decisions,).
+
+    A decision is the best label of a text, or, where it may carry several, each label of each text.
+    """
+    return (scores.ravel(), gold.ravel()) if taxonomy.multiple else (scores.max(axis=1), exact)
 
 
 def fit_temperature(logits: FloatArray, gold: BoolArray, activation: Activation) -> float:
@@ -217,7 +236,7 @@ def _bootstrap(
         size = min(at_once, resamples - start)
         drawn = generator.multinomial(texts, counts / texts, size=size).astype(np.float64)
         accuracies.append(drawn @ exact / texts)
-        macro_f1s.append(_macro_f1(drawn @ hit_rows, drawn @ chosen_rows, drawn @ support_rows))
+        macro_f1s.append(macro_f1(drawn @ hit_rows, drawn @ chosen_rows, drawn @ support_rows))
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     accuracy_ci, macro_f1_ci = (np.quantile(np.concatenate(drawn), tails) for drawn in (accuracies, macro_f1s))
     return accuracy_ci.tolist(), macro_f1_ci.tolist()
@@ -232,7 +251,7 @@ def _patterns(rows: BoolArray) -> tuple[BoolArray, NDArray[np.int64]]:
 
 
 def _calibration_error(scores: FloatArray, gold: BoolArray, exact: BoolArray, taxonomy: Taxonomy) -> float:
-    sure, right = (scores.ravel(), gold.ravel()) if taxonomy.multiple else (scores.max(axis=1), exact)
+    sure, right = sureness(scores, gold, exact, taxonomy)
     bins = np.minimum((sure * ECE_BINS).astype(int), ECE_BINS - 1)
     gaps = np.bincount(bins, weights=sure) - np.bincount(bins, weights=right)
     return float(np.abs(gaps).sum() / len(sure))
@@ -256,12 +275,6 @@ def _ratio(part: Any, whole: Any) -> CountArray:
 
 def _f1(hits: Any, chosen: Any, support: Any) -> CountArray:
     return _ratio(2.0 * hits, chosen + support)
-
-
-def _macro_f1(hits: CountArray, chosen: CountArray, support: CountArray) -> CountArray:
-    """The mean F1 over the last axis, of labels that occur."""
-    occurring = (chosen + support > 0).sum(axis=-1)
-    return _ratio(_f1(hits, chosen, support).sum(axis=-1), occurring)
 
 
 def golden_section(loss: Callable[[float], float], low: float, high: float, *, tolerance: float = 1e-4) -> float:
