@@ -21,11 +21,12 @@ from app.api.work import Work
 from app.library.doctor.applying import Action, Applied, apply_label_errors
 from app.library.doctor.examining import MAX_LENGTH, Examination, Questions, examine
 from app.library.doctor.referring import named_kinds, queue_findings
-from app.library.doctor.report import content_policy, render_report
+from app.library.doctor.report import render_report
 from app.library.shapes.doctor import AppliedShape, ExaminationShape, applied_shape, examination_shape
 from app.library.shapes.reviews import QueuedShape, queued_shape
 from model.errors import BadInput, BadRun
 from model.near import NearSettings
+from model.reports.page import content_policy
 
 router = APIRouter(prefix="/v1/libraries", tags=["doctor"], responses=PROBLEMS)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from app.library.doctor.census import UNLABELLED, Census
 from app.library.doctor.findings import Example, Finding, Kind, Severity
-from app.library.doctor.plots import EXAMPLES, bars, named
+from app.library.doctor.shares import EXAMPLES, named
+from model.reports.plots import bars
 from model.types import Taxonomy
 
 # With a tenth for dev, a class of n samples has none there with a chance of 0.9^n: at 30 that is 4 %.

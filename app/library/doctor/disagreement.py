@@ -7,9 +7,10 @@ import numpy as np
 
 from app.library.doctor.census import UNLABELLED, Census
 from app.library.doctor.findings import Example, Finding, Kind
-from app.library.doctor.plots import EXAMPLES, bars, graded, percent
+from app.library.doctor.shares import EXAMPLES, graded, percent
 from app.library.review.queueing import Reason
 from app.store.reviews import Wanted
+from model.reports.plots import bars
 from model.types import IntArray
 
 # Of the labelled samples. At one in twenty, as many labels are in doubt as good models get wrong.

@@ -6,8 +6,9 @@ import numpy as np
 
 from app.library.doctor.census import Census
 from app.library.doctor.findings import Example, Finding, Kind
-from app.library.doctor.plots import EXAMPLES, bars, graded, percent
+from app.library.doctor.shares import EXAMPLES, graded, percent
 from app.library.splits import SPLITS, UNPROTECTED
+from model.reports.plots import bars
 from model.types import IntArray, Split
 
 # Of dev or test, the samples that have a near duplicate in train. One in a hundred moves a score by as much as many

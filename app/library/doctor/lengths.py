@@ -9,7 +9,8 @@ import numpy as np
 from app.library.doctor.census import Census
 from app.library.doctor.findings import Example, Finding, Kind, Severity
 from app.library.doctor.measures import Measures
-from app.library.doctor.plots import EXAMPLES, graded, histogram, percent
+from app.library.doctor.shares import EXAMPLES, graded, percent
+from model.reports.plots import histogram
 
 # Of all texts, those that are cut. What stands at the end of a long text often decides.
 NOTABLE, SERIOUS = 0.01, 0.1

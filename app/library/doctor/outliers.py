@@ -6,9 +6,10 @@ from numpy.typing import NDArray
 from app.library.doctor.census import Census
 from app.library.doctor.findings import Example, Finding, Kind, Severity
 from app.library.doctor.measures import Measures
-from app.library.doctor.plots import EXAMPLES, graded, histogram, percent
+from app.library.doctor.shares import EXAMPLES, graded, percent
 from app.library.review.queueing import Reason
 from app.store.reviews import Wanted
+from model.reports.plots import histogram
 
 # Robust z-score from which on a text is one. Of 11,956 news titles none had 5, of 9,092 reviews 21 had, mojibake and
 # traditional Chinese among them; if surprisal were normally distributed, one text in three million would.

@@ -10,12 +10,13 @@ import numpy as np
 from app.library.doctor.census import Census
 from app.library.doctor.findings import Example, Finding, Kind
 from app.library.doctor.label_errors import Labels, Verdicts, judge_labels, still_standing
-from app.library.doctor.plots import bars, graded, named, percent
 from app.library.doctor.predicted_classes import examine_pairs
 from app.library.doctor.predicted_samples import examine_hard_samples, examine_off_taxonomy
+from app.library.doctor.shares import graded, named, percent
 from app.library.review.queueing import Reason
 from app.store.reviews import Wanted
 from model.predictions import Predictions
+from model.reports.plots import bars
 from model.run import Run
 from model.types import IntArray, Split, Taxonomy
 

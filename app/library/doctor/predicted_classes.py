@@ -7,8 +7,9 @@ import numpy as np
 
 from app.library.doctor.findings import Finding, Kind
 from app.library.doctor.label_errors import Verdicts
-from app.library.doctor.plots import bars, graded, named, percent
+from app.library.doctor.shares import graded, named, percent
 from model.metrics import CountArray
+from model.reports.plots import bars
 from model.types import IntArray
 
 SHARE = 0.05  # of the samples of both classes: from here on a pair is reported

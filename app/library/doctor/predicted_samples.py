@@ -4,7 +4,7 @@ import numpy as np
 
 from app.library.doctor.findings import Example, Finding, Kind
 from app.library.doctor.label_errors import PROBABLY, Verdicts
-from app.library.doctor.plots import EXAMPLES, graded, percent
+from app.library.doctor.shares import EXAMPLES, graded, percent
 from app.library.review.queueing import Reason
 from app.store.reviews import Wanted
 from model.types import IntArray

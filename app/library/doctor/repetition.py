@@ -4,7 +4,8 @@ import numpy as np
 
 from app.library.doctor.census import Census
 from app.library.doctor.findings import Example, Finding, Kind
-from app.library.doctor.plots import bars, graded, percent
+from app.library.doctor.shares import graded, percent
+from model.reports.plots import bars
 from model.types import IntArray
 
 # Of all samples, those that a near duplicate makes superfluous. At a fifth, a class's count says little about it.

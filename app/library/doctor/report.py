@@ -1,19 +1,14 @@
 """The report: one HTML file that needs nothing else: no script, no network, no file beside it."""
 
-import base64
-import hashlib
 from collections.abc import Mapping
-from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-from app.library.doctor.drawing import AXIS, HEIGHT, WIDTH, draw
 from app.library.doctor.findings import Kind, Severity
 from app.library.shapes.doctor import ExaminationShape, ExampleShape, FindingShape
-from model.files import staging_folder
+from model.reports.drawing import draw
+from model.reports.page import environment, write_page
 
 SHOWN_CHARACTERS = 300  # of a text
 TITLES = {
@@ -41,15 +36,12 @@ _TEMPLATES = Path(__file__).with_name("templates")
 def render_report(report: ExaminationShape) -> str:
     """The report as HTML; texts and labels in it are escaped."""
     return (
-        _environment()
+        environment(_TEMPLATES)
         .get_template("report.html.j2")
         .render(
             report=report,
-            policy=content_policy(),
-            style=_style(),
             facts=_facts(report),
             findings=[_shown(finding) for finding in report["findings"]],
-            frame={"width": WIDTH, "height": HEIGHT, "base": HEIGHT - AXIS},
             terms=_terms(report),
             version=metadata.version("wenlei"),
         )
@@ -58,33 +50,7 @@ def render_report(report: ExaminationShape) -> str:
 
 def write_report(report: ExaminationShape, path: Path) -> Path:
     """Write the report to `path`, all at once; a report that is there already is replaced."""
-    with staging_folder(path) as staging:
-        written = staging / "report.html"
-        written.write_text(render_report(report), encoding="utf-8")
-        written.replace(path)
-    return path
-
-
-def content_policy() -> str:
-    """What a browser may load for the report: its one style, by its hash."""
-    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-
-
-@cache
-def _style() -> str:
-    return (_TEMPLATES / "style.css").read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return write_page(render_report(report), path)
 
 
 def _facts(report: ExaminationShape) -> list[tuple[str, str]]:

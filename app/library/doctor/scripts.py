@@ -5,10 +5,11 @@ import numpy as np
 from app.library.doctor.census import Census
 from app.library.doctor.findings import Example, Finding, Kind, Severity
 from app.library.doctor.measures import WRITING_SYSTEMS, CharacterCounts, Measures, Script
-from app.library.doctor.plots import EXAMPLES, bars, percent
+from app.library.doctor.shares import EXAMPLES, percent
 from app.library.review.queueing import Reason
 from app.store.reviews import Wanted
 from model.metrics import BoolArray
+from model.reports.plots import bars
 from model.types import FloatArray, IntArray
 
 # Of all texts. A model learns little of a language that one text in a hundred is in; at one in twenty, they should be a

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from app.library.doctor.drawing import draw
-from app.library.doctor.plots import bars, histogram
-from app.library.doctor.report import content_policy, render_report, write_report
+from app.library.doctor.report import render_report, write_report
 from app.library.shapes.doctor import ExaminationShape, FindingShape
+from model.reports.drawing import draw
+from model.reports.page import content_policy
+from model.reports.plots import bars, histogram
 
 NASTY = "<script>alert('坏')</script> & \"引号\""
 VOID = {"meta", "rect", "line", "br"}

@@ -1,4 +1,4 @@
-"""What the report draws: the plots of `Finding.figures`, measured out for SVG and tables."""
+"""Plots, as `model.reports.plots` has them, measured out for SVG and tables."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ HEADROOM = 16  # above them, for the mark's name
 SHADES = 6  # of a matrix, 0 for nothing
 TICKS = 6
 SMALL = 25.0  # per cent: bars that are all shorter are drawn against the longest of them
+FRAME = {"width": WIDTH, "height": HEIGHT, "base": HEIGHT - AXIS}
 
 
 class Bar(NamedTuple):

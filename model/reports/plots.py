@@ -1,13 +1,10 @@
-"""Figures as `Finding.figures["plots"]` holds them, and words about shares."""
+"""What a report can draw: plots as plain data, which its JSON keeps and `drawing` measures out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from app.library.doctor.findings import Severity
-
-EXAMPLES = 10  # of a finding
 BINS = 24
 TAIL = 99.0  # percentile: what is beyond the axis stands in the last bar
 
@@ -44,21 +41,3 @@ def histogram(
         "mark": mark,
         "mark_name": mark_name,
     }
-
-
-def graded(share: float, *, notable: float, serious: float) -> Severity:
-    """How much a share, 0 to 1, matters; one of 0 does not."""
-    if share >= serious:
-        return Severity.SERIOUS
-    return Severity.NOTABLE if share >= notable else Severity.FINE
-
-
-def percent(part: float, whole: float) -> str:
-    """`part` of `whole` as people read it."""
-    share = 100 * part / whole if whole else 0.0
-    return f"{share:.0f}%" if share >= 10 or share == 0 else f"{share:.1f}%" if share >= 0.1 else f"{share:.2g}%"
-
-
-def named(names: Sequence[str], limit: int = 5) -> str:
-    """The first few names."""
-    return "、".join(names[:limit]) + ("…" if len(names) > limit else "")
