@@ -5,13 +5,13 @@ Matrices are (n, n_labels) and boolean, as in `model.metrics`, whose figures the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import lgamma, log
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from model.metrics import BoolArray, macro_f1, micro_f1
+from model.selective import binomial_tail
 
 Draws = NDArray[np.float64]  # a figure in each resample
 
@@ -94,9 +94,8 @@ class McNemar(NamedTuple):
 def mcnemar(one: BoolArray, other: BoolArray) -> McNemar:
     """McNemar's exact test of two classifiers; one, other: (n,), whether each has text i right (McNemar 1947)."""
     only_one, only_other = int((one & ~other).sum()), int((other & ~one).sum())
-    n, fewer = only_one + only_other, min(only_one, only_other)
-    logs = [lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) - n * log(2) for k in range(fewer + 1)]
-    return McNemar(only_one, only_other, float(min(1.0, 2 * np.exp(logs).sum())))
+    p = min(1.0, 2 * binomial_tail(min(only_one, only_other), only_one + only_other, 0.5))
+    return McNemar(only_one, only_other, p)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -1,9 +1,10 @@
 """Curves of one classifier: how far its scores can be trusted, and its errors if it kept silent at times."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from model.metrics import ECE_BINS, BoolArray
 from model.types import FloatArray
@@ -46,7 +47,7 @@ class RiskCoverage:
     area: float
 
 
-def risk_coverage(confidence: FloatArray, exact: BoolArray) -> RiskCoverage:
+def risk_coverage(confidence: NDArray[np.floating[Any]], exact: BoolArray) -> RiskCoverage:
     """confidence: (n,), of each text's answer; exact: (n,), whether all its labels are right.
 
     Texts of one confidence are answered together, so their order among themselves means nothing.

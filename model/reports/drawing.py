@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from model.reports.charts import Chart, Span, chart, spans
+
 WIDTH, HEIGHT = 640, 170  # of a histogram, in units of the drawing
 AXIS = 22  # below the columns
 HEADROOM = 16  # above them, for the mark's name
@@ -56,12 +58,18 @@ class Drawing(NamedTuple):
     mark: Tick | None
     header: list[str]
     rows: list[tuple[str, list[Cell]]]
+    chart: Chart | None
+    spans: list[Span]
 
 
 def draw(plots: Iterable[Mapping[str, Any]]) -> list[Drawing]:
     """The plots that have something to show."""
     drawings = [_draw(plot) for plot in plots]
-    return [drawing for drawing in drawings if drawing.bars or drawing.columns or drawing.rows]
+    return [
+        drawing
+        for drawing in drawings
+        if any((drawing.bars, drawing.columns, drawing.rows, drawing.chart, drawing.spans))
+    ]
 
 
 def number(value: float) -> str:
@@ -87,6 +95,8 @@ def _draw(plot: Mapping[str, Any]) -> Drawing:
         else Tick(_place(mark, edges), plot.get("mark_name") or number(mark)),
         header=list(matrix.get("columns", [])),
         rows=_rows(matrix),
+        chart=chart(plot),
+        spans=spans(plot.get("spans", []), plot.get("unit", "")),
     )
 
 
@@ -129,17 +139,16 @@ def _place(value: float, edges: list[float]) -> float:
 
 
 def _rows(matrix: Mapping[str, Any]) -> list[tuple[str, list[Cell]]]:
+    """Cells are shaded by their values, or by `weights` where the matrix has them."""
     values = matrix.get("values", [])
-    highest = max((value for row in values for value in row if value is not None), default=0) or 1
+    weights = matrix.get("weights", values)
+    highest = max((weight for row in weights for weight in row if weight is not None), default=0) or 1
     return [
-        (
-            name,
-            [
-                Cell("", 0)
-                if value is None
-                else Cell(number(value), max(0, min(SHADES, round(SHADES * value / highest))))
-                for value in row
-            ],
-        )
-        for name, row in zip(matrix.get("rows", []), values, strict=False)
+        (name, [_cell(value, weight, highest) for value, weight in zip(row, its, strict=True)])
+        for name, row, its in zip(matrix.get("rows", []), values, weights, strict=False)
     ]
+
+
+def _cell(value: float | None, weight: float | None, highest: float) -> Cell:
+    shade = 0 if weight is None else max(0, min(SHADES, round(SHADES * weight / highest)))
+    return Cell("", 0) if value is None else Cell(number(value), shade)

@@ -8,6 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from model.files import staging_folder
+from model.reports.charts import FRAME as CHART_FRAME
 from model.reports.drawing import FRAME
 
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -23,7 +24,7 @@ def environment(templates: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(style=_style(), policy=content_policy(), frame=FRAME)
+    made.globals.update(style=_style(), policy=content_policy(), frame=FRAME, chart_frame=CHART_FRAME)
     return made
 
 

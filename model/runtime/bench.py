@@ -5,11 +5,11 @@ slows them alike; figures are medians over the rounds.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from model.bundle import Bundle
 from model.console import progress
 from model.errors import BadInput
 from model.provenance import describe_environment
+from model.runtime.base import Classifier, classify
 from model.runtime.onnx import OnnxClassifier, load_engine
 from model.text import MAX_TEXT_CHARS
 from model.tokenization.base import Encoded
@@ -31,6 +32,9 @@ TOKENS = 32  # of a made-up text, if the model reads so many
 MADE_UP_TEXTS = 64
 BATCH = 16  # texts of the throughput figure
 WARM_UP_ROUNDS = 5
+
+Call = Callable[[], object]
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +100,8 @@ def bench(
     by_length = sorted(encoded, key=lambda item: item.length)
     batches = [by_length[at : at + BATCH] for at in range(0, len(by_length), BATCH)]
     with progress("测量 | measuring", runs + len(batches)) as advance:
-        single = _run_in_turn(classifiers, [[item] for item in encoded], runs, advance)
-        batched = _run_in_turn(classifiers, batches, len(batches), advance)
+        single = _run_in_turn(_calls(classifiers, [[item] for item in encoded]), runs, advance)
+        batched = _run_in_turn(_calls(classifiers, batches), len(batches), advance)
     return Report(
         bundle=bundle.manifest.name,
         version=bundle.version,
@@ -136,26 +140,56 @@ def made_up_texts(classifier: OnnxClassifier, tokens: int, *, count: int) -> lis
     return texts
 
 
+class Pace(NamedTuple):
+    """Of one classifier: milliseconds for one text, from the text to its labels; texts a second in batches."""
+
+    p50_ms: float
+    p99_ms: float
+    texts_per_second: float
+
+
+def race(classifiers: Mapping[Key, Classifier], texts: Sequence[Text], *, rounds: int) -> dict[Key, Pace]:
+    """How fast each of `classifiers` answers `texts`, one after the other and in batches, all of them in turn."""
+    batches = [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
+    with progress("测速 | measuring speed", rounds + len(batches)) as advance:
+        single, batched = (
+            _run_in_turn(
+                {name: [partial(classify, one, part) for part in parts] for name, one in classifiers.items()},
+                times,
+                advance,
+            )
+            for parts, times in (([[text] for text in texts], rounds), (batches, len(batches)))
+        )
+    return {
+        name: Pace(
+            p50_ms=_ms(single[name], 50),
+            p99_ms=_ms(single[name], 99),
+            texts_per_second=round(len(texts) / sum(batched[name]), 1),
+        )
+        for name in classifiers
+    }
+
+
+def _calls(classifiers: Mapping[str, OnnxClassifier], batches: Sequence[Sequence[Encoded]]) -> dict[str, list[Call]]:
+    return {name: [partial(classifier.logits, batch) for batch in batches] for name, classifier in classifiers.items()}
+
+
 def _run_in_turn(
-    classifiers: Mapping[str, OnnxClassifier],
-    batches: Sequence[Sequence[Encoded]],
-    rounds: int,
-    advance: Callable[[float], None],
-) -> dict[str, list[float]]:
-    """Seconds of every round for every precision, after a few rounds that do not count."""
-    times: dict[str, list[float]] = {precision: [] for precision in classifiers}
+    calls: Mapping[Key, Sequence[Call]], rounds: int, advance: Callable[[float], None]
+) -> dict[Key, list[float]]:
+    """Seconds of every round for every key of `calls`, after a few rounds that do not count."""
+    times: dict[Key, list[float]] = {key: [] for key in calls}
     for number in range(-WARM_UP_ROUNDS, rounds):
-        batch = batches[number % len(batches)]
-        for precision, classifier in classifiers.items():
-            seconds = _seconds(partial(classifier.logits, batch))
+        for key, its in calls.items():
+            seconds = _seconds(its[number % len(its)])
             if number >= 0:
-                times[precision].append(seconds)
+                times[key].append(seconds)
         if number >= 0:
             advance(1)
     return times
 
 
-def _seconds(call: Callable[[], object]) -> float:
+def _seconds(call: Call) -> float:
     started = time.perf_counter()
     call()
     return time.perf_counter() - started

@@ -1,0 +1,1 @@
+"""Comparison: which of several runs is best, whether that is more than chance, and what it costs."""
