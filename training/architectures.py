@@ -5,6 +5,7 @@ A new architecture takes its place here, and, for its training, among the recipe
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from torch import nn
 from model.architectures.bert import BertClassifier, Pooling
 from model.architectures.elmo_classifier import ElmoClassifier, ElmoPooling
 from model.architectures.gpt import GptClassifier
+from model.architectures.light import LIGHT, LightClassifier
 from model.architectures.linear import LinearClassifier
 from model.run import Run
 from model.tokenization import load_tokenizer
 from model.types import Text
-from training import onnx_bert, onnx_elmo, onnx_gpt, onnx_linear
+from training import onnx_bert, onnx_elmo, onnx_gpt, onnx_light, onnx_linear
 from training.onnx_builder import Precision
 
 
@@ -64,6 +66,10 @@ def _tells_pairs_apart(run: Run) -> bool:
     return bool(pair.inputs["token_type_ids"].any())
 
 
+def _light(kind: type[LightClassifier], folder: Path, _: Mapping[str, Any]) -> nn.Module:
+    return kind.load(folder)
+
+
 ARCHITECTURES = {
     "linear": Architecture(
         load=lambda folder, _: LinearClassifier.load(folder), graph=lambda network, *_: onnx_linear.build(network)
@@ -74,4 +80,8 @@ ARCHITECTURES = {
         load=lambda folder, _: GptClassifier.load(folder), graph=_gpt_graph, precisions=("fp32", "int8")
     ),
     "elmo": Architecture(load=_elmo, graph=lambda network, *_: onnx_elmo.build(network)),
+    **{
+        arch: Architecture(load=partial(_light, kind), graph=lambda network, *_: onnx_light.build(network))
+        for arch, kind in LIGHT.items()
+    },
 }

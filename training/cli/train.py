@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Panels of options, and the architectures that have a use for them
 NETWORKS = "用于神经网络，即 linear 以外 | for networks: all but --arch linear"
+STARTED = "用于有预训练起点的：bert、nezha、gpt、elmo | for what begins with a start: bert, nezha, gpt, elmo"
 POOLED = "用于 bert、nezha、elmo | for --arch bert, nezha and elmo"
 GPT = "用于 gpt | for --arch gpt"
 
@@ -38,15 +39,33 @@ class Arch(StrEnum):
     NEZHA = "nezha"
     GPT = "gpt"
     ELMO = "elmo"
+    FASTTEXT = "fasttext"
+    TEXTCNN = "textcnn"
+    BILSTM = "bilstm"
 
 
 MEANINGFUL = {
     Arch.LINEAR: (),
-    Arch.BERT: (NETWORKS, POOLED),
-    Arch.NEZHA: (NETWORKS, POOLED),
-    Arch.GPT: (NETWORKS, GPT),
-    Arch.ELMO: (NETWORKS, POOLED),
+    Arch.BERT: (NETWORKS, STARTED, POOLED),
+    Arch.NEZHA: (NETWORKS, STARTED, POOLED),
+    Arch.GPT: (NETWORKS, STARTED, GPT),
+    Arch.ELMO: (NETWORKS, STARTED, POOLED),
+    Arch.FASTTEXT: (NETWORKS,),
+    Arch.TEXTCNN: (NETWORKS,),
+    Arch.BILSTM: (NETWORKS,),
 }
+LIGHT = (Arch.FASTTEXT, Arch.TEXTCNN, Arch.BILSTM)
+
+
+class Usual(NamedTuple):
+    """What is taken where the command does not say."""
+
+    epochs: int
+    learning_rate: float
+    dropout: float
+
+
+PRETRAINED, FROM_NOTHING = Usual(2, 5e-5, 0.1), Usual(12, 2e-3, 0.3)
 
 
 def train(
@@ -58,36 +77,52 @@ def train(
         typer.Option(
             help="预训练起点：offline（BERT）、hub 上的模型名、文件夹或 wenlei pretrain 的记录 | "
             "start: offline (a BERT), a hub id, a folder, or a run of wenlei pretrain",
-            rich_help_panel=NETWORKS,
+            rich_help_panel=STARTED,
         ),
     ] = "offline",
     epochs: Annotated[
-        int, typer.Option(min=1, help="训练轮数 | passes over the train split", rich_help_panel=NETWORKS)
-    ] = 2,
+        int | None,
+        typer.Option(
+            min=1,
+            help="训练轮数，默认 2，轻量网络 12 | passes over the train split; 2 by default, 12 of light networks",
+            rich_help_panel=NETWORKS,
+        ),
+    ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="每步的文本数 | texts a step", rich_help_panel=NETWORKS)] = 32,
     learning_rate: Annotated[
-        float, typer.Option(min=0, help="编码器的学习率 | of the encoder", rich_help_panel=NETWORKS)
-    ] = 5e-5,
+        float | None,
+        typer.Option(
+            min=0,
+            help="学习率，默认 5e-5（编码器），轻量网络 2e-3 | of the encoder, 5e-5 by default; of light networks 2e-3",
+            rich_help_panel=NETWORKS,
+        ),
+    ] = None,
     head_learning_rate: Annotated[
-        float, typer.Option(min=0, help="分类层的学习率 | of the layers on top", rich_help_panel=NETWORKS)
+        float, typer.Option(min=0, help="分类层的学习率 | of the layers on top", rich_help_panel=STARTED)
     ] = 5e-4,
     freeze: Annotated[
-        bool, typer.Option("--freeze", help="只训练分类层 | train the head alone", rich_help_panel=NETWORKS)
+        bool, typer.Option("--freeze", help="只训练分类层 | train the head alone", rich_help_panel=STARTED)
     ] = False,
     from_scratch: Annotated[
         bool,
         typer.Option(
             "--from-scratch",
             help="不用预训练的权重，随机开始 | random weights in place of the pretrained ones, to compare with",
-            rich_help_panel=NETWORKS,
+            rich_help_panel=STARTED,
         ),
     ] = False,
     max_length: Annotated[
         int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to", rich_help_panel=NETWORKS)
     ] = 128,
     dropout: Annotated[
-        float, typer.Option(min=0, max=0.9, help="丢弃率 | dropout of hidden states", rich_help_panel=NETWORKS)
-    ] = 0.1,
+        float | None,
+        typer.Option(
+            min=0,
+            max=0.9,
+            help="丢弃率，默认 0.1，轻量网络 0.3 | dropout of hidden states; 0.1 by default, 0.3 of light networks",
+            rich_help_panel=NETWORKS,
+        ),
+    ] = None,
     smoothing: Annotated[
         float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing", rich_help_panel=NETWORKS)
     ] = 0.0,
@@ -137,7 +172,7 @@ def train(
 
     例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch linear --folds 5
     """
-    for panel in (NETWORKS, POOLED, GPT):
+    for panel in (NETWORKS, STARTED, POOLED, GPT):
         if panel not in MEANINGFUL[arch]:
             refuse_given(context, panel, f"--arch {arch}")
     start_torch()
@@ -151,28 +186,36 @@ def train(
     else:
         from training.device import NumberFormat
         from training.finetune import FinetuneOptions, FinetuneRecipe
+        from training.light import LightOptions, LightRecipe
         from training.loop import Options
 
+        usual = FROM_NOTHING if arch in LIGHT else PRETRAINED
+        rate = usual.learning_rate if learning_rate is None else learning_rate
         loop = Options(
-            epochs=epochs,
+            epochs=epochs or usual.epochs,
             batch_size=batch_size,
-            learning_rate=learning_rate,
-            head_learning_rate=head_learning_rate,
+            learning_rate=rate,
+            head_learning_rate=rate if arch in LIGHT else head_learning_rate,
             smoothing=smoothing,
             patience=patience,
             precision=choice(NumberFormat, precision, "--precision"),
         )
-        options = FinetuneOptions(
-            init=init,
-            freeze=freeze,
-            from_scratch=from_scratch,
-            dropout=dropout,
-            max_length=max_length,
-            limit=limit,
-            loop=loop,
-        )
-        kind = make_kind(arch, pooling=pooling, lm_weight=lm_weight, similarity=similarity)
-        recipe = FinetuneRecipe.resolve(opened.taxonomy, kind, options, seed=seed, cache=home / "pretrained")
+        dropped = usual.dropout if dropout is None else dropout
+        if arch in LIGHT:
+            light = LightOptions(dropout=dropped, max_length=max_length, limit=limit, loop=loop)
+            recipe = LightRecipe(taxonomy=opened.taxonomy, arch=arch.value, options=light, seed=seed)
+        else:
+            options = FinetuneOptions(
+                init=init,
+                freeze=freeze,
+                from_scratch=from_scratch,
+                dropout=dropped,
+                max_length=max_length,
+                limit=limit,
+                loop=loop,
+            )
+            kind = make_kind(arch, pooling=pooling, lm_weight=lm_weight, similarity=similarity)
+            recipe = FinetuneRecipe.resolve(opened.taxonomy, kind, options, seed=seed, cache=home / "pretrained")
     if folds:
         from training.crossfit import train_by_folds
 
