@@ -51,10 +51,11 @@ def compare(
 
     contest = read_contest(runs, split=split, snapshot=snapshot)
     found = judge(contest, metric=metric, margin=margin, out=out, speed=speed)
-    emit({**found}, as_json=json, render=lambda console: _show(console, found, out / REPORT))
+    emit({**found}, as_json=json, render=lambda console: show_comparison(console, found, out / REPORT))
 
 
-def _show(console: Console, found: ComparisonShape, report: Path) -> None:
+def show_comparison(console: Console, found: ComparisonShape, report: Path) -> None:
+    """The candidates, what to take, and where the report is."""
     table = Table("", *(" ".join(NAMES[name]) for name in shown_metrics(found)), "p", "p50 ms", "MiB")
     best = found["candidates"][0]["name"]
     p_values = {
