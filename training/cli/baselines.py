@@ -68,8 +68,8 @@ def baselines(
         say(f"没有时间 no time for: {entry}")
     if len(outcome.candidates) < 2:
         raise BadRun(
-            f"{len(outcome.done)} of {len(entries)} trainings are done, too few to compare; see above why, and give the "
-            "same command to go on"
+            f"{len(outcome.done)} of {len(entries)} trainings are done, too few to compare; see above why, and give "
+            "the same command to go on"
         )
     start_torch()
     from training.comparison.candidates import read_contest
