@@ -20,6 +20,7 @@ from training.cli.common import (
 
 STAGES = "各阶段 | the stages"
 HEAD_LEARNING_RATE = 1e-3  # at least: of the linear layer on top
+LABELS_DROPOUT = 0.1  # of a control; what a teacher says is seen too seldom to be learned by heart
 AUGMENT = "增广 | augmentation"
 STUDENT = "学生 | the student"
 
@@ -121,8 +122,14 @@ def distill(
         int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to", rich_help_panel=STUDENT)
     ] = 128,
     dropout: Annotated[
-        float, typer.Option(min=0, max=0.9, help="丢弃率 | dropout of hidden states", rich_help_panel=STUDENT)
-    ] = 0.1,
+        float | None,
+        typer.Option(
+            min=0,
+            max=0.9,
+            help="丢弃率，默认 0，--control 为 0.1 | dropout of hidden states; 0 by default, 0.1 of a control",
+            rich_help_panel=STUDENT,
+        ),
+    ] = None,
     general_epochs: Annotated[
         int,
         typer.Option(
@@ -202,7 +209,7 @@ def distill(
         masked_lm=masked_lm,
         copies=copies,
         max_length=max_length,
-        dropout=dropout,
+        dropout=(LABELS_DROPOUT if control else 0.0) if dropout is None else dropout,
         temperature=temperature,
         limit=limit,
         general=stage(general_epochs, layer_learning_rate) if general_epochs else None,
