@@ -25,14 +25,16 @@ def tiny_bundle(
     taxonomy: Taxonomy = SENTIMENT,
     max_length: int = 64,
     inputs: tuple[str, ...] = ("input_ids", "attention_mask"),
+    seed: int = 7,
     **manifest: object,
 ) -> Bundle:
-    """A sealed bundle at `destination`; `inputs`: which of the tokenizer's inputs the model takes."""
+    """A sealed bundle at `destination`; `inputs`: which of the tokenizer's inputs the model takes; seed: of weights."""
     with staging_folder(destination) as staging:
         vocabulary = character_tokenizer()
         vocabulary.save(str(staging / "tokenizer.json"))
         (staging / "onnx").mkdir()
-        onnx.save(mean_model(vocabulary.get_vocab_size(), len(taxonomy), inputs), staging / "onnx" / "fp32.onnx")
+        model = mean_model(vocabulary.get_vocab_size(), len(taxonomy), inputs, seed)
+        onnx.save(model, staging / "onnx" / "fp32.onnx")
         (staging / "README.md").write_text(f"# {name}\n")
         return seal_bundle(
             staging,
@@ -66,9 +68,9 @@ def character_tokenizer(characters: str = CHARACTERS) -> Tokenizer:
     return tokenizer
 
 
-def mean_model(vocabulary_size: int, n_labels: int, inputs: tuple[str, ...]) -> onnx.ModelProto:
+def mean_model(vocabulary_size: int, n_labels: int, inputs: tuple[str, ...], seed: int = 7) -> onnx.ModelProto:
     """Embed, average over what the mask leaves, map to logits."""
-    random = np.random.default_rng(7)
+    random = np.random.default_rng(seed)
     weights = {
         "embeddings": random.normal(size=(vocabulary_size, HIDDEN)).astype(np.float32),
         "head": random.normal(size=(HIDDEN, n_labels)).astype(np.float32),

@@ -32,6 +32,7 @@ COMMANDS = {
 GROUPS = {
     "library": "标准样本库：导入、快照 | the standard-sample library: import, snapshots",
     "taxonomy": "标签体系：声明、改名、合并、拆分、移动 | the taxonomy: declare, rename, merge, split, move classes",
+    "models": "上线的模型：晋升、回退 | the models that are live: promote, roll back",
     "review": "复核：领取、接受、改标签、跳过 | review samples: claim, accept, change, skip",
     "user": "用户 | users, who hold keys",
     "key": "API 密钥 | API keys",

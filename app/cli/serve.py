@@ -3,7 +3,7 @@
 import errno
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,6 +29,13 @@ def serve(
         list[Path] | None,
         typer.Option(help="模型包目录，可多次给出，首个为默认 | folder of a bundle, the first is the default"),
     ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODEL[@ALIAS]",
+            help="已晋升的模型，默认其 champion，可多次给出 | a model that was promoted, by default its champion",
+        ),
+    ] = None,
     host: Annotated[str | None, typer.Option(help="监听地址，默认 127.0.0.1 | address to listen on")] = None,
     port: Annotated[int | None, typer.Option(help="端口，默认 8000 | port, by default 8000")] = None,
     workers: Annotated[int | None, typer.Option(help="推理线程数 | batches that run at a time")] = None,
@@ -43,7 +50,12 @@ def serve(
     The address is shown once the models are there.
     """
     settings = load_settings(
-        bundles=bundle and tuple(bundle), host=host, port=port, workers=workers, precision=precision, device=device
+        bundles=(*(bundle or ()), *_live(model or ())) or None,
+        host=host,
+        port=port,
+        workers=workers,
+        precision=precision,
+        device=device,
     )
     with listen(settings.host, settings.port) as listener, _keys(settings, listener) as keyring:
         if not settings.bundles and keyring is None:
@@ -52,6 +64,21 @@ def serve(
                 "WENLEI_REQUIRE_KEYS=true"
             )
         _run(settings, listener, keyring, as_json=as_json)
+
+
+def _live(models: Sequence[str]) -> list[Path]:
+    """The folders of the bundles that are live under these names now.
+
+    Raises:
+        UnknownModel, BadBundle: one of them is not.
+    """
+    if not models:
+        return []
+    from app.promotion.promoting import find_live  # these bring the database along, 50 MiB that others spare
+    from app.store.database import open_database
+
+    with open_database(load_settings()) as engine:
+        return [find_live(engine, name).path for name in models]
 
 
 def _run(settings: Settings, listener: socket.socket, keyring: "Keyring | None", *, as_json: bool) -> None:

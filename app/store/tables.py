@@ -295,3 +295,23 @@ audit_events = sa.Table(
     sa.Column("target", sa.Text, nullable=False),
     sa.Column("details", sa.Text, nullable=False),  # JSON object
 )
+
+# Append-only: the bundles that went live under a name. What is live now follows from all of them.
+model_moves = sa.Table(
+    "model_moves",
+    metadata,
+    sa.Column("id", RowNumber, primary_key=True),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("alias", sa.Text, nullable=False),  # champion, challenger, …
+    sa.Column("number", sa.Integer, nullable=False),  # 1, 2, 3, … of the alias: of two moves at once one is refused
+    sa.Column("action", sa.String(8), nullable=False),  # promote or rollback
+    sa.Column("version", sa.String(12), nullable=False),  # of the bundle that is live from here on
+    sa.Column("bundle", sa.Text, nullable=False),  # its name
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("snapshot", sa.Text, nullable=False),  # that it was trained on
+    sa.Column("verdict", sa.Text, nullable=False),  # of the gate, a JSON object
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("note", sa.Text),
+    sa.UniqueConstraint("model", "alias", "number"),
+)

@@ -31,7 +31,10 @@ KEYS = (ROOT / "docs" / "keys.md").read_text(encoding="utf-8")
 HTTP_LIBRARY = (ROOT / "docs" / "http-library.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *GROUPS, "train", "evaluate", "export", "pretrain", "finetune", "distill"])
+@pytest.mark.parametrize(
+    "name",
+    [*COMMANDS, *GROUPS, "train", "evaluate", "export", "pretrain", "finetune", "distill", "compare", "baselines"],
+)
 def test_the_readme_names_every_command(name: str) -> None:
     assert f"wenlei {name}" in README
 
