@@ -19,13 +19,24 @@ FACTS = "progress"  # the metadata key under which a loop's own facts are kept
 STEPS = "steps"  # the metadata key of the steps that each group of an optimizer has counted, where it counts them so
 
 
-def save_state(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, *, facts: dict[str, Any]) -> None:
+def save_state(
+    path: Path,
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    facts: dict[str, Any],
+    average: nn.Module | None = None,
+) -> None:
     """Write `network`, `optimizer`, the generators and `facts` (JSON values) to `path`.
+
+    average: of the network's weights, if one is kept.
 
     Raises:
         BadRun: there is no room.
     """
     tensors = {f"weights.{name}": value for name, value in own_weights(network).items()}
+    if average is not None:
+        tensors |= {f"average.{name}": value for name, value in own_weights(average).items()}
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in state.items()}
     tensors["generator.cpu"] = torch.get_rng_state()
@@ -51,15 +62,24 @@ def read_facts(path: Path) -> dict[str, Any]:
         ) from None
 
 
-def restore_state(path: Path, network: nn.Module, optimizer: torch.optim.Optimizer, *, device: torch.device) -> None:
-    """Bring `network`, `optimizer` and the generators back to what `save_state` saw."""
-    parts: dict[str, dict[str, Tensor]] = {"weights": {}, "optimizer": {}, "generator": {}}
+def restore_state(
+    path: Path,
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    device: torch.device,
+    average: nn.Module | None = None,
+) -> None:
+    """Bring `network`, `optimizer`, the generators and the average back to what `save_state` saw."""
+    parts: dict[str, dict[str, Tensor]] = {"weights": {}, "average": {}, "optimizer": {}, "generator": {}}
     with safe_open(path, framework="pt", device=str(device)) as file:
         for key in file.keys():  # noqa: SIM118  a safetensors file is no dict
             part, name = key.split(".", 1)
             parts[part][name] = file.get_tensor(key)
         steps = json.loads(file.metadata()[STEPS])
     load_own_weights(network, parts["weights"])
+    if average is not None:
+        load_own_weights(average, parts["average"])
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in parts["optimizer"].items():
         index, name = key.split(".", 1)

@@ -110,7 +110,7 @@ class FinetuneRecipe:
                 classifier=classifier,
                 train_set=train_set,
                 dev_set=dev_set,
-                objective=self.kind.objective(self.taxonomy, smoothing=self.options.loop.smoothing),
+                objective=self.kind.objective(self.taxonomy, self.options.loop, train_set),
                 options=self.options.loop,
                 seed=self.seed,
                 checkpoint=checkpoint,

@@ -12,9 +12,9 @@ from model.architectures.gpt import GptClassifier
 from model.tokenization import gpt_frame, subwords, words
 from model.tokenization.base import Tokenizer
 from model.types import Taxonomy
-from training.classifying import Classifying, JointlyClassifying
+from training.classifying import classifying, jointly_classifying
 from training.data import Dataset
-from training.loop import Objective
+from training.loop import Objective, Options
 from training.pretrained import Start
 from training.start_checks import check_embeddings, check_known, check_pairs, check_words
 
@@ -60,7 +60,7 @@ class Kind(Protocol):
         """
         ...
 
-    def objective(self, taxonomy: Taxonomy, *, smoothing: float) -> Objective[Dataset]: ...
+    def objective(self, taxonomy: Taxonomy, options: Options, train_set: Dataset) -> Objective[Dataset]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class BertKind:
             classifier=partial(BertClassifier.start, start.folder, pooling=self.pooling),
         )
 
-    def objective(self, taxonomy: Taxonomy, *, smoothing: float) -> Objective[Dataset]:
-        return Classifying(taxonomy, smoothing=smoothing)
+    def objective(self, taxonomy: Taxonomy, options: Options, train_set: Dataset) -> Objective[Dataset]:
+        return classifying(taxonomy, options, train_set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ class GptKind:
             ),
         )
 
-    def objective(self, taxonomy: Taxonomy, *, smoothing: float) -> Objective[Dataset]:
-        return JointlyClassifying(taxonomy, smoothing=smoothing, lm_weight=self.lm_weight)
+    def objective(self, taxonomy: Taxonomy, options: Options, train_set: Dataset) -> Objective[Dataset]:
+        return jointly_classifying(taxonomy, options, train_set, lm_weight=self.lm_weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,5 +148,5 @@ class ElmoKind:
             classifier=partial(ElmoClassifier.start, start.folder, pooling=self.pooling),
         )
 
-    def objective(self, taxonomy: Taxonomy, *, smoothing: float) -> Objective[Dataset]:
-        return Classifying(taxonomy, smoothing=smoothing)
+    def objective(self, taxonomy: Taxonomy, options: Options, train_set: Dataset) -> Objective[Dataset]:
+        return classifying(taxonomy, options, train_set)

@@ -15,7 +15,7 @@ from model.tokenization import subwords
 from model.tokenization.ngrams import NgramTokenizer
 from model.types import Sample, Split, Taxonomy
 from training.baselines import LinearOptions, fit_tokenizer
-from training.classifying import Classifying
+from training.classifying import classifying
 from training.data import encode
 from training.loop import Options, Training, cost_of
 from training.recipe import Prepared, Trained
@@ -69,7 +69,7 @@ class LightRecipe:
                 classifier=classifier,
                 train_set=datasets[Split.TRAIN],
                 dev_set=datasets[Split.DEV],
-                objective=Classifying(self.taxonomy, smoothing=self.options.loop.smoothing),
+                objective=classifying(self.taxonomy, self.options.loop, datasets[Split.TRAIN]),
                 options=self.options.loop,
                 seed=self.seed,
                 checkpoint=checkpoint,

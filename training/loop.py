@@ -6,8 +6,9 @@ the seed. A training that was broken off and goes on from its checkpoint ends wi
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -16,14 +17,17 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from model.console import progress, say
 from model.errors import BadInput, BadRun, WenleiError
 from model.runtime.base import batches_by_length
 from model.types import FloatArray
+from training.adversarial import moved_words
 from training.checkpoint import read_facts, restore_state, save_state, write_tensors
 from training.data import epoch_batches
 from training.device import NumberFormat, autocast, pick_device, pick_precision, to_tensors
+from training.optimizing import DEPTH, Rates, make_optimizer, thawed
 
 EVALUATION_TOKENS = 4096  # padded tokens a batch: large enough for the matrix kernels, small enough for the cache
 
@@ -42,6 +46,10 @@ class Options:
 
     learning_rate: of the encoder, head_learning_rate: of everything on top; both rise over the first `warmup` share
     of all steps, then fall linearly to 0. patience: evaluations without a better score on dev before it stops.
+
+    layer_decay, unfreeze: as of `Rates`. average: of weights, for dev and for what is kept: how much of the mean each
+    step leaves, 0.999 say; 0 for none. adversarial: by how much words are moved, see `training.adversarial`; 0 for not.
+    smoothing, focal, class_weights, r_drop: as of `Classifying`.
     """
 
     epochs: int = 2
@@ -52,6 +60,13 @@ class Options:
     warmup: float = 0.1
     clip_norm: float = 1.0
     smoothing: float = 0.0
+    focal: float = 0.0
+    class_weights: bool = False
+    r_drop: float = 0.0
+    adversarial: float = 0.0
+    average: float = 0.0
+    layer_decay: float = 1.0
+    unfreeze: float = 0.0
     patience: int = 2
     evaluations_per_epoch: int = 2
     checkpoint_every: int = 200
@@ -150,8 +165,18 @@ class Training(Generic[AnyExamples]):
         self.steps_per_epoch = math.ceil(len(self.train_set) / options.batch_size)
         self.total_steps = self.steps_per_epoch * options.epochs
         self.evaluate_every = math.ceil(self.steps_per_epoch / options.evaluations_per_epoch)
-        self.optimizer = make_optimizer(self.classifier, options)
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self.rate_at)
+        rates = Rates(
+            learning_rate=options.learning_rate,
+            head_learning_rate=options.head_learning_rate,
+            weight_decay=options.weight_decay,
+            layer_decay=options.layer_decay,
+            unfreeze=options.unfreeze,
+        )
+        self.optimizer = make_optimizer(self.classifier, rates)
+        self.schedule = self.new_schedule()
+        self.average = None
+        if options.average:
+            self.average = AveragedModel(self.classifier, multi_avg_fn=get_ema_multi_avg_fn(options.average))
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is NumberFormat.FP16)
         self.progress = Progress(device=self.device.type, precision=self.precision.value)
 
@@ -206,17 +231,28 @@ class Training(Generic[AnyExamples]):
                 f"(now {self.options.learning_rate}) or train with --precision fp32"
             )
         self.scaler.scale(loss).backward()
+        if self.options.adversarial:
+            with moved_words(self.classifier, self.options.adversarial), autocast(self.device, self.precision):
+                moved_loss = self.objective.loss(self.classifier, inputs, targets)
+            self.scaler.scale(moved_loss).backward()
         self.scaler.unscale_(self.optimizer)
         nn.utils.clip_grad_norm_(self.classifier.parameters(), self.options.clip_norm)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.schedule.step()
         self.optimizer.zero_grad(set_to_none=True)
+        if self.average:
+            self.average.update_parameters(self.classifier)
         self.progress.step += 1
+
+    @property
+    def judged(self) -> nn.Module:
+        """The network that counts: the classifier, or the mean of what it was."""
+        return self.average.module if self.average else self.classifier
 
     def judge(self) -> None:
         """Evaluate on dev; keep the weights if they are the best so far."""
-        figures = self.objective.figures(self.classifier, self.dev_set, precision=self.precision)
+        figures = self.objective.figures(self.judged, self.dev_set, precision=self.precision)
         now = self.progress
         now.history.append({"step": now.step, **figures})
         shown = ", ".join(f"{name} {value:.4f}" for name, value in figures.items())
@@ -224,11 +260,20 @@ class Training(Generic[AnyExamples]):
         now.since_best += 1
         if figures[self.objective.score] > now.best:
             now.best, now.best_step, now.since_best = figures[self.objective.score], now.step, 0
-            write_tensors(self.checkpoint / "best.safetensors", self.classifier.state_dict())
+            write_tensors(self.checkpoint / "best.safetensors", self.judged.state_dict())
         self.save()
 
-    def rate_at(self, step: int) -> float:
-        """The share of the full learning rate at `step`: linear warm-up, then linear decay."""
+    def new_schedule(self, *, last_step: int = -1) -> torch.optim.lr_scheduler.LambdaLR:
+        """The learning rate of every group of weights, after `last_step`."""
+        rates: list[Callable[[int], float]] = [
+            partial(self.rate_at, depth=group[DEPTH]) for group in self.optimizer.param_groups
+        ]
+        return torch.optim.lr_scheduler.LambdaLR(self.optimizer, rates, last_epoch=last_step)
+
+    def rate_at(self, step: int, *, depth: float | None = None) -> float:
+        """The share of the full learning rate at `step`: linear warm-up, then linear decay; 0 of frozen layers."""
+        if not thawed(depth, step / self.total_steps, self.options.unfreeze):
+            return 0.0
         warm = max(1, round(self.options.warmup * self.total_steps))
         return min((step + 1) / warm, max(0.0, (self.total_steps - step) / max(1, self.total_steps - warm)))
 
@@ -239,7 +284,7 @@ class Training(Generic[AnyExamples]):
     def save(self) -> None:
         """Write all that the next step depends on."""
         self.progress.scaler = self.scaler.state_dict()
-        save_state(self.state_file, self.classifier, self.optimizer, facts=asdict(self.progress))
+        save_state(self.state_file, self.classifier, self.optimizer, facts=asdict(self.progress), average=self.average)
 
     def restore(self) -> None:
         """Go back to the last `save`."""
@@ -250,10 +295,8 @@ class Training(Generic[AnyExamples]):
                 f"{self.progress.device} in {self.progress.precision}; go on there, or give another --out"
             )
         self.progress = saved
-        restore_state(self.state_file, self.classifier, self.optimizer, device=self.device)
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, self.rate_at, last_epoch=self.progress.step - 1
-        )
+        restore_state(self.state_file, self.classifier, self.optimizer, device=self.device, average=self.average)
+        self.schedule = self.new_schedule(last_step=self.progress.step - 1)
         self.scaler.load_state_dict(self.progress.scaler)
 
 
@@ -269,22 +312,3 @@ def predict(classifier: nn.Module, dataset: Examples, *, precision: NumberFormat
             parts.append(logits.float().cpu().numpy())
             rows_done += rows
     return np.concatenate(parts)[np.argsort(rows_done)]
-
-
-def make_optimizer(classifier: nn.Module, options: Options) -> torch.optim.Optimizer:
-    """AdamW (Loshchilov 2019); biases and layer norms are not decayed, the encoder learns slower than the rest."""
-    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
-    for name, parameter in classifier.named_parameters():
-        if parameter.requires_grad:
-            groups.setdefault((name.startswith("encoder."), parameter.ndim > 1), []).append(parameter)
-    return torch.optim.AdamW(
-        [
-            {
-                "params": parameters,
-                "lr": options.learning_rate if is_encoder else options.head_learning_rate,
-                "weight_decay": options.weight_decay if is_matrix else 0.0,
-            }
-            for (is_encoder, is_matrix), parameters in groups.items()
-        ],
-        fused=True,
-    )

@@ -32,7 +32,7 @@ def inputs(network: GptClassifier, tmp_path: Path) -> dict[str, Tensor]:
 def test_a_gpt_is_trained_for_the_labels_and_for_the_next_tokens(
     network: GptClassifier, inputs: dict[str, Tensor]
 ) -> None:
-    objective = GptKind(lm_weight=0.3).objective(TAXONOMY, smoothing=0.1)
+    objective = JointlyClassifying(TAXONOMY, smoothing=0.1, lm_weight=0.3)
     labels = functional.cross_entropy(network(**inputs), GOLD.argmax(1), label_smoothing=0.1)
     language = GptLanguageModel(network.encoder)(**inputs).mean
     torch.testing.assert_close(objective.loss(network, inputs, GOLD), labels + 0.3 * language)

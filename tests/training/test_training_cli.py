@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.cli import main
+from model.run import Run
 from model.snapshot import Snapshot
 from training.cli.train import Arch, default_name
 
@@ -147,3 +148,24 @@ def test_without_the_training_extra_the_way_out_is_named(
         main(["train", "--snapshot", str(snapshot.path)])
     assert ended.value.code == 2
     assert "pip install 'wenlei[train,cpu]'" in capsys.readouterr().err
+
+
+def test_a_recipe_file_gives_options_and_the_command_line_comes_first(
+    snapshot: Snapshot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text("r_drop = 0.5\nlayer_decay = 0.9\nepochs = 3\nclass_weights = true\n", encoding="utf-8")
+    asked = ["train", "--snapshot", str(snapshot.path), "--arch", "textcnn", "--recipe", str(recipe)]
+    with pytest.raises(SystemExit) as ended:
+        main([*asked, "--epochs", "1", "--out", str(tmp_path / "run"), "--json"])
+    assert ended.value.code == 0, capsys.readouterr().err
+    loop = Run.open(tmp_path / "run").config["loop"]
+    found = {name: loop[name] for name in ("r_drop", "layer_decay", "epochs", "class_weights")}
+    assert found == {"r_drop": 0.5, "layer_decay": 0.9, "epochs": 1, "class_weights": True}
+    for text, said in (("learning-rate = 1", "learning-rate is no option"), ("epochs =", "can't be read")):
+        recipe.write_text(text, encoding="utf-8")
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([*asked, "--out", str(tmp_path / "other")])
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err

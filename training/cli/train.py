@@ -1,5 +1,6 @@
 """`wenlei train`: fit a classifier to a snapshot."""
 
+import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from model.console import JsonFlag, emit
+from model.errors import BadInput
 from model.snapshot import open_snapshot
 from training.cli.common import (
     HomeOption,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 # Panels of options, and the architectures that have a use for them
 NETWORKS = "用于神经网络，即 linear 以外 | for networks: all but --arch linear"
+RECIPES = "训练技巧，用于神经网络 | recipes, for networks"
 STARTED = "用于有预训练起点的：bert、nezha、gpt、elmo | for what begins with a start: bert, nezha, gpt, elmo"
 POOLED = "用于 bert、nezha、elmo | for --arch bert, nezha and elmo"
 GPT = "用于 gpt | for --arch gpt"
@@ -46,13 +49,13 @@ class Arch(StrEnum):
 
 MEANINGFUL = {
     Arch.LINEAR: (),
-    Arch.BERT: (NETWORKS, STARTED, POOLED),
-    Arch.NEZHA: (NETWORKS, STARTED, POOLED),
-    Arch.GPT: (NETWORKS, STARTED, GPT),
-    Arch.ELMO: (NETWORKS, STARTED, POOLED),
-    Arch.FASTTEXT: (NETWORKS,),
-    Arch.TEXTCNN: (NETWORKS,),
-    Arch.BILSTM: (NETWORKS,),
+    Arch.BERT: (NETWORKS, RECIPES, STARTED, POOLED),
+    Arch.NEZHA: (NETWORKS, RECIPES, STARTED, POOLED),
+    Arch.GPT: (NETWORKS, RECIPES, STARTED, GPT),
+    Arch.ELMO: (NETWORKS, RECIPES, STARTED, POOLED),
+    Arch.FASTTEXT: (NETWORKS, RECIPES),
+    Arch.TEXTCNN: (NETWORKS, RECIPES),
+    Arch.BILSTM: (NETWORKS, RECIPES),
 }
 LIGHT = (Arch.FASTTEXT, Arch.TEXTCNN, Arch.BILSTM)
 
@@ -66,6 +69,27 @@ class Usual(NamedTuple):
 
 
 PRETRAINED, FROM_NOTHING = Usual(2, 5e-5, 0.1), Usual(12, 2e-3, 0.3)
+
+
+def read_recipe(context: typer.Context, path: Path | None) -> Path | None:
+    """Let the options that are not given be those of a TOML file.
+
+    Raises:
+        BadInput: it can't be read, or has a key that is no option.
+    """
+    if path is None:
+        return None
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"--recipe {path} can't be read: {error}") from None
+    known = {option.name for option in context.command.params}
+    if unknown := sorted(given.keys() - known):
+        raise BadInput(
+            f"--recipe {path}: {', '.join(unknown)} is no option of wenlei train; write learning_rate = 1e-4"
+        )
+    context.default_map = {**(context.default_map or {}), **given}
+    return path
 
 
 def train(
@@ -124,8 +148,59 @@ def train(
         ),
     ] = None,
     smoothing: Annotated[
-        float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing", rich_help_panel=NETWORKS)
+        float, typer.Option(min=0, max=0.5, help="标签平滑 | label smoothing", rich_help_panel=RECIPES)
     ] = 0.0,
+    focal: Annotated[
+        float,
+        typer.Option(min=0, max=10, help="focal loss 的 γ：已会的少学 | γ of the focal loss", rich_help_panel=RECIPES),
+    ] = 0.0,
+    class_weights: Annotated[
+        bool,
+        typer.Option("--class-weights", help="少见的类别更重 | rare classes count more", rich_help_panel=RECIPES),
+    ] = False,
+    r_drop: Annotated[
+        float,
+        typer.Option(min=0, help="R-Drop 的 α：两次 dropout 的回答应当一致 | α of R-Drop", rich_help_panel=RECIPES),
+    ] = 0.0,
+    adversarial: Annotated[
+        float,
+        typer.Option(min=0, help="FGM 的 ε：扰动词向量再学一遍 | ε of FGM, on word vectors", rich_help_panel=RECIPES),
+    ] = 0.0,
+    average: Annotated[
+        float,
+        typer.Option(
+            min=0, max=0.99999, help="权重的滑动平均（EMA），如 0.999 | of weights, 0.999 say", rich_help_panel=RECIPES
+        ),
+    ] = 0.0,
+    layer_decay: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            max=1,
+            help="每往下一层学习率乘以它，如 0.9 | by how much each lower layer learns slower",
+            rich_help_panel=RECIPES,
+        ),
+    ] = 1.0,
+    unfreeze: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="逐层解冻：上层先学，到这个比例的步数时全部在学 | gradual unfreezing, over this share of the steps",
+            rich_help_panel=RECIPES,
+        ),
+    ] = 0.0,
+    recipe_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--recipe",
+            metavar="FILE",
+            is_eager=True,
+            callback=read_recipe,
+            help="TOML 文件，键同选项名；命令行上给的优先 | options from a TOML file; the command line comes first",
+            rich_help_panel=RECIPES,
+        ),
+    ] = None,
     patience: Annotated[
         int,
         typer.Option(
@@ -172,7 +247,8 @@ def train(
 
     例 Example:  wenlei train --snapshot var/snapshots/default/HASH --arch linear --folds 5
     """
-    for panel in (NETWORKS, STARTED, POOLED, GPT):
+    del recipe_file  # its options have become those of the command
+    for panel in (NETWORKS, RECIPES, STARTED, POOLED, GPT):
         if panel not in MEANINGFUL[arch]:
             refuse_given(context, panel, f"--arch {arch}")
     start_torch()
@@ -197,6 +273,13 @@ def train(
             learning_rate=rate,
             head_learning_rate=rate if arch in LIGHT else head_learning_rate,
             smoothing=smoothing,
+            focal=focal,
+            class_weights=class_weights,
+            r_drop=r_drop,
+            adversarial=adversarial,
+            average=average,
+            layer_decay=layer_decay,
+            unfreeze=unfreeze,
             patience=patience,
             precision=choice(NumberFormat, precision, "--precision"),
         )
