@@ -59,8 +59,12 @@ def conclude(run: Run, judged: Mapping[Split, Judged], *, cost: dict[str, Any]) 
         split.value: evaluate(scores[split], gold[split], run.taxonomy, thresholds=decoder.thresholds)
         for split in judged
     }
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024  # Linux counts in KiB
-    return run.finish(metrics=metrics, calibration=calibration, cost={**cost, "peak_memory_mib": peak})
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    spent = {
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),
+        "peak_memory_mib": used.ru_maxrss // 1024,  # Linux counts in KiB
+    }
+    return run.finish(metrics=metrics, calibration=calibration, cost={**cost, **spent})
 
 
 def calibrate(logits: FloatArray, gold: BoolArray, taxonomy: Taxonomy) -> dict[str, Any]:

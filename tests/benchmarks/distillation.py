@@ -155,7 +155,9 @@ def parse() -> argparse.Namespace:
 def kept_table(bench: Bench, task: Task, seeds: Sequence[int], students: Sequence[Student]) -> str:
     """Accuracy of teachers and students on dev, and the share of the teacher's that a student keeps."""
     lines = [
-        f"| {task.name} |" + "".join(f" seed {seed} |" for seed in seeds) + " mean | of the teacher | minutes | MiB |",
+        f"| {task.name} |"
+        + "".join(f" seed {seed} |" for seed in seeds)
+        + " mean | of the teacher | CPU minutes | MiB |",
         "|---|" + "---|" * (len(seeds) + 4),
     ]
     teachers = [bench.teacher(task, seed) for seed in seeds]
@@ -176,7 +178,7 @@ def ablation_table(bench: Bench, pool: ThreadPoolExecutor, task: Task, seed: int
     """Accuracy of the small student on dev, without one part at a time."""
     students = [Student("4 x 312", given) for given in ABLATIONS.values()]
     runs = pool.map(lambda student: bench.student(task, seed, student), students)
-    lines = [f"| {task.name}, 4 x 312, seed {seed} | accuracy | minutes |", "|---|---|---|"]
+    lines = [f"| {task.name}, 4 x 312, seed {seed} | accuracy | CPU minutes |", "|---|---|---|"]
     lines += [f"| {name} | {accuracy(run):.2f} | {minutes([run])} |" for name, run in zip(ABLATIONS, runs, strict=True)]
     return "\n".join(lines)
 
@@ -199,7 +201,8 @@ def accuracy(run: dict[str, Any]) -> float:
 
 
 def minutes(runs: Sequence[dict[str, Any]]) -> str:
-    return f"{statistics.mean(run['cost']['seconds'] for run in runs) / 60:.1f}"
+    """Of CPU, in the mean; of a run that was broken off, those since it went on."""
+    return f"{statistics.mean(run['cost']['cpu_seconds'] for run in runs) / 60:.1f}"
 
 
 if __name__ == "__main__":
