@@ -15,7 +15,7 @@ from model.selective import binomial_tail
 
 Draws = NDArray[np.float64]  # a figure in each resample
 
-RESAMPLES = 5000
+RESAMPLES = 10_000
 COUNTS_AT_ONCE = 4_000_000  # of texts in resamples that a step holds: 16 MB
 FEWEST_SEEDS = 3  # of one recipe from which its seeds are drawn, too; fewer say nothing of their spread
 

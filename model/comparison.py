@@ -4,6 +4,7 @@
 that are named in it: their `predictions.parquet`, judged on one split of one snapshot.
 """
 
+from math import isclose
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -168,13 +169,16 @@ class ComparisonShape(TypedDict):
 
 def shown_metrics(comparison: ComparisonShape) -> list[str]:
     """Those to show: where every text has one label, and gets one, micro-F1 is accuracy."""
-    alike = all(its["figures"]["accuracy"] == its["figures"]["micro_f1"] for its in comparison["candidates"])
+    alike = all(
+        isclose(its["figures"]["accuracy"]["value"], its["figures"]["micro_f1"]["value"])
+        for its in comparison["candidates"]
+    )
     return [name for name in METRICS if not (alike and name == "micro_f1")]
 
 
-def shown(figure: FigureShape) -> str:
+def shown(figure: FigureShape, between: str = " ") -> str:
     """A share as points, with its interval."""
-    return f"{100 * figure['value']:.2f} ({100 * figure['low']:.2f}–{100 * figure['high']:.2f})"
+    return f"{100 * figure['value']:.2f}{between}({100 * figure['low']:.2f}–{100 * figure['high']:.2f})"
 
 
 def read_comparison(path: Path) -> ComparisonShape:

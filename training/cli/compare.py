@@ -56,13 +56,13 @@ def compare(
 
 def show_comparison(console: Console, found: ComparisonShape, report: Path) -> None:
     """The candidates, what to take, and where the report is."""
-    table = Table("", *(" ".join(NAMES[name]) for name in shown_metrics(found)), "p", "p50 ms", "MiB")
+    table = Table("", *("\n".join(NAMES[name]) for name in shown_metrics(found)), "p", "p50 ms", "MiB")
     best = found["candidates"][0]["name"]
     p_values = {
         pair["other"]: pair["differences"][found["metric"]]["p_holm"] for pair in found["pairs"] if pair["one"] == best
     }
     for candidate in found["candidates"]:
-        figures = [shown(candidate["figures"][name]) for name in shown_metrics(found)]
+        figures = [shown(candidate["figures"][name], "\n") for name in shown_metrics(found)]
         p = f"{p_values[candidate['name']]:.2g}" if candidate["name"] in p_values else ""
         fastest = min((pace["p50_ms"] for pace in candidate["speed"].values()), default=None)
         table.add_row(
