@@ -36,7 +36,7 @@ def baselines(
     ] = None,
     max_length: Annotated[int, typer.Option(min=8, help="词元数上限 | tokens a text is cut to")] = 128,
     limit: LimitOption = None,
-    speed: Annotated[bool, typer.Option(help="导出并测速 | export them, and measure their speed")] = True,
+    live: Annotated[bool, typer.Option(help="导出并测速等 | export them, measure their speed and more")] = True,
     out: Annotated[
         Path | None, typer.Option(help="结果文件夹，默认 HOME/baselines/快照 | folder of the runs and the comparison")
     ] = None,
@@ -80,7 +80,7 @@ def baselines(
         metric=None,
         margin=0.5,
         out=folder,
-        speed=speed,
+        live=live,
     )
     emit({**found}, as_json=json, render=lambda console: show_comparison(console, found, folder / REPORT))
 

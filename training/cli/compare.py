@@ -31,8 +31,12 @@ def compare(
     margin: Annotated[
         float, typer.Option(min=0.01, max=20, help="差多少分以内算不差 | points within which one is no worse")
     ] = 0.5,
-    speed: Annotated[
-        bool, typer.Option(help="导出并在本机测速 | export them, and measure their speed on this machine")
+    live: Annotated[
+        bool,
+        typer.Option(
+            help="导出模型包，在本机测速，并看同音字、拆字等写法 | export them, measure their speed here, and see how "
+            "they take odd writing"
+        ),
     ] = True,
     snapshot: Annotated[
         Path | None, typer.Option(help="快照现在的位置，若已移动 | where the snapshot is now, if it was moved")
@@ -50,7 +54,7 @@ def compare(
     from training.comparison.comparing import compare as judge
 
     contest = read_contest(runs, split=split, snapshot=snapshot)
-    found = judge(contest, metric=metric, margin=margin, out=out, speed=speed)
+    found = judge(contest, metric=metric, margin=margin, out=out, live=live)
     emit({**found}, as_json=json, render=lambda console: show_comparison(console, found, out / REPORT))
 
 

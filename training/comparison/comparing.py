@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from model.comparing import RESAMPLES, Resampled, over_seeds, resample
-from model.comparison import FILE, METRICS, REPORT, SCHEMA_VERSION, ComparisonShape, SpeedShape
+from model.comparison import FILE, METRICS, REPORT, SCHEMA_VERSION, CandidateShape, ComparisonShape
 from model.console import say
 from model.errors import BadInput
 from model.files import write_json
@@ -14,21 +14,22 @@ from model.provenance import describe_environment, now
 from model.reports.page import write_page
 from model.types import Text
 from training.comparison.candidates import Contest
+from training.comparison.live import exported, measure_robustness, measure_speed
 from training.comparison.pairing import Ranked, pairs
 from training.comparison.recommending import recommend
 from training.comparison.report import render_report
 from training.comparison.slicing import slices
-from training.comparison.speed import measure_speed
 from training.comparison.standing import standing
 
 BUNDLES = "bundles"  # the folder of what was exported to measure its speed
 
 
-def compare(contest: Contest, *, metric: str | None, margin: float, out: Path, speed: bool = True) -> ComparisonShape:
+def compare(contest: Contest, *, metric: str | None, margin: float, out: Path, live: bool = True) -> ComparisonShape:
     """Judge the candidates of `contest`, and leave what was found and its report in the folder `out`.
 
     metric: one of `METRICS`, by which the best is chosen; unless given, micro-F1 where a text may carry several labels,
-    else accuracy. margin: in points, by how much another may be worse and still count as no worse.
+    else accuracy. margin: in points, by how much another may be worse and still count as no worse. live: export the
+    first run of each, and see how fast it answers, and how it takes odd writing.
 
     Raises:
         BadInput: there is no such metric.
@@ -39,11 +40,9 @@ def compare(contest: Contest, *, metric: str | None, margin: float, out: Path, s
     say(f"判断 {len(contest.samples):,} 条 {contest.split} | judging {len(contest.samples):,} {contest.split} samples")
     draws = _draws(contest)
     parts = slices(contest)
-    speeds = _speeds(contest, out / BUNDLES) if speed else {}
-    candidates = [
-        standing(candidate, contest, draws[candidate.name], parts, speeds.get(candidate.name, {}))
-        for candidate in contest.candidates
-    ]
+    candidates = [standing(candidate, contest, draws[candidate.name], parts) for candidate in contest.candidates]
+    if live:
+        _look_at_bundles(contest, candidates, out / BUNDLES)
     candidates.sort(key=lambda its: -its["figures"][metric]["value"])
     by_name = {candidate.name: candidate for candidate in contest.candidates}
     ranked = [
@@ -88,7 +87,11 @@ def _draws(contest: Contest) -> Mapping[str, Resampled]:
     return {name: Resampled(*(getattr(drawn, metric)[rows] for metric in METRICS)) for name, rows in own.items()}
 
 
-def _speeds(contest: Contest, bundles: Path) -> Mapping[str, dict[str, SpeedShape]]:
+def _look_at_bundles(contest: Contest, candidates: Sequence[CandidateShape], folder: Path) -> None:
     runs = {candidate.name: candidate.runs[0] for candidate in contest.candidates}
-    texts: Sequence[Text] = [Text(sample.text, sample.pair) for sample in contest.samples]
-    return measure_speed(runs, texts, snapshot=contest.snapshot, bundles=bundles)
+    bundles = exported(runs, snapshot=contest.snapshot, folder=folder)
+    speed = measure_speed(bundles, [Text(sample.text, sample.pair) for sample in contest.samples])
+    robustness = measure_robustness(bundles, contest)
+    for candidate in candidates:
+        candidate["speed"] = speed[candidate["name"]]
+        candidate["slices"] += robustness[candidate["name"]]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from model.comparing import Draws, Resampled, interval, over_seeds
-from model.comparison import METRICS, CandidateShape, FigureShape, SpeedShape
+from model.comparison import METRICS, CandidateShape, FigureShape
 from model.curves import reliability, risk_coverage
 from model.metrics import BoolArray, evaluate, sureness
 from model.selective import confidences
@@ -23,9 +23,8 @@ def standing(
     contest: Contest,
     draws: Resampled,
     parts: Sequence[Slice],
-    speed: dict[str, SpeedShape],
 ) -> CandidateShape:
-    """All figures of one candidate; draws: of its runs alone."""
+    """All figures that its predictions give; draws: of its runs alone."""
     taxonomy, gold = contest.snapshot.taxonomy, contest.gold
     found = [
         evaluate(scores, gold, taxonomy, thresholds=run.calibration.get("thresholds"), resamples=1)
@@ -51,13 +50,13 @@ def standing(
         ],
         "risk_coverage": {"coverage": curve.coverage, "risk": curve.risk, "area": curve.area},
         "slices": [
-            {"kind": part.kind, "name": part.name, "n": int(part.rows.sum()), "accuracy": _accuracy(exact, part.rows)}
+            {"kind": part.kind, "name": part.name, "n": int(part.rows.sum()), "accuracy": accuracy(exact[:, part.rows])}
             for part in parts
         ],
         "seconds": float(np.mean([run.cost["seconds"] for run in candidate.runs])),
         "memory_mib": max(run.cost["peak_memory_mib"] for run in candidate.runs),
         "size_mib": _size(candidate.runs[0].model_path),
-        "speed": speed,
+        "speed": {},
     }
 
 
@@ -77,13 +76,11 @@ def _confusion(candidate: Candidate, gold: BoolArray) -> list[list[float]]:
     return found
 
 
-def _accuracy(exact: BoolArray, rows: BoolArray) -> FigureShape:
-    """Of the texts `rows`; exact: (n_runs, n), whether each run has each text right."""
-    random = np.random.default_rng(0)
-    own = exact[:, rows]
-    n = own.shape[1]
-    drawn = random.multinomial(n, np.full(n, 1 / n), SLICE_RESAMPLES)
-    return figure(float(own.mean()), over_seeds((own @ drawn.T) / n))
+def accuracy(exact: BoolArray) -> FigureShape:
+    """exact: (n_runs, n), whether each run has each text right."""
+    n = exact.shape[1]
+    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), SLICE_RESAMPLES)
+    return figure(float(exact.mean()), over_seeds((exact @ drawn.T) / n))
 
 
 def _size(folder: Path) -> float:

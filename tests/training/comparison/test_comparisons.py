@@ -20,6 +20,7 @@ from training.baselines import LinearOptions, LinearRecipe
 from training.cli import app
 from training.comparison.candidates import read_contest
 from training.comparison.comparing import compare
+from training.comparison.live import AS_IT_IS, WRITING
 from training.data import read
 from training.recipe import train
 
@@ -81,6 +82,9 @@ def test_every_kind_of_task_is_compared(any_snapshot: Snapshot, trained: Trained
         assert f"{100 * figures['accuracy']:.2f}" in page
         assert candidate["per_level"] == pytest.approx(figures.get("per_level", {}))
         assert candidate["speed"]["fp32"]["p50_ms"] > 0
+        written = {part["name"]: part["accuracy"]["value"] for part in candidate["slices"] if part["kind"] == WRITING}
+        assert len(written) == 5
+        assert written[AS_IT_IS] == pytest.approx(figures["accuracy"])
         assert candidate["risk_coverage"]["risk"][-1] == pytest.approx(1 - figures["accuracy"])
         if candidate["confusion"]:
             assert np.sum(candidate["confusion"]) == len(samples)
@@ -96,7 +100,7 @@ def test_a_clear_winner_is_recommended_and_the_texts_it_alone_has_right_are_coun
     good = trained(snapshot, limit=100)
     bad = wrong(good, tmp_path / "bad", share=0.4, seed=1)
     contest = read_contest([f"好={good}", f"差={bad}"], split=Split.TEST, snapshot=None)
-    found = compare(contest, metric=None, margin=0.5, out=tmp_path / "out", speed=False)
+    found = compare(contest, metric=None, margin=0.5, out=tmp_path / "out", live=False)
     assert found["recommendation"]["candidate"] == "好"
     (pair,) = found["pairs"]
     assert pair["mcnemar"]["p_holm"] < 0.01
@@ -115,7 +119,7 @@ def test_the_seeds_of_one_recipe_are_one_candidate(snapshot: Snapshot, trained: 
     weak = trained(snapshot, limit=20)
     contest = read_contest([*map(str, others), str(weak)], split=Split.TEST, snapshot=None)
     assert [candidate.name for candidate in contest.candidates] == ["run", weak.name]
-    found = compare(contest, metric=None, margin=0.5, out=tmp_path / "out", speed=False)
+    found = compare(contest, metric=None, margin=0.5, out=tmp_path / "out", live=False)
     its = next(each for each in found["candidates"] if each["name"] == "run")
     assert [run["seed"] for run in its["runs"]] == [1, 2, 3]
     accuracies = [
@@ -139,7 +143,7 @@ def test_labels_and_texts_in_the_report_are_escaped(snapshot: Snapshot, trained:
     good = trained(snapshot, limit=100)
     bad = wrong(good, tmp_path / "bad", share=0.4, seed=1)
     contest = read_contest([f"<b>好={good}", f"差={bad}"], split=None, snapshot=None)
-    compare(contest, metric=None, margin=0.5, out=tmp_path / "out", speed=False)
+    compare(contest, metric=None, margin=0.5, out=tmp_path / "out", live=False)
     page = (tmp_path / "out" / REPORT).read_text(encoding="utf-8")
     assert "<b>好" not in page
     assert "&lt;b&gt;好" in page
@@ -175,7 +179,7 @@ def test_what_can_t_be_compared_is_refused(snapshot: Snapshot, trained: Trained,
         read_contest([f"A={run}", f"B={broken}"], split=None, snapshot=None)
     contest = read_contest([f"A={run}", f"B={run}"], split=None, snapshot=None)
     with pytest.raises(BadInput, match="--metric f2: choose one of accuracy, macro_f1, micro_f1"):
-        compare(contest, metric="f2", margin=0.5, out=tmp_path / "out", speed=False)
+        compare(contest, metric="f2", margin=0.5, out=tmp_path / "out", live=False)
     assert not (tmp_path / "out").exists()
 
 
@@ -192,9 +196,9 @@ def test_the_command_shows_the_table_and_says_what_to_take(
 ) -> None:
     runs = [str(trained(snapshot, limit=limit)) for limit in (20, 100)]
     out = tmp_path / "out"
-    result = CliRunner().invoke(app, ["compare", *runs, "--out", str(out), "--no-speed"])
+    result = CliRunner().invoke(app, ["compare", *runs, "--out", str(out), "--no-live"])
     assert result.exit_code == 0, result.output
     assert read_comparison(out)["recommendation"]["reason"][:6] in result.output.replace("\n", "")
     assert (out / FILE).exists()
-    printed = CliRunner().invoke(app, ["compare", *runs, "--out", str(out), "--no-speed", "--json"])
+    printed = CliRunner().invoke(app, ["compare", *runs, "--out", str(out), "--no-live", "--json"])
     assert json.loads(printed.stdout)["snapshot"] == snapshot.hash

@@ -51,7 +51,7 @@ def test_what_can_t_be_trained_is_refused_before_anything_is(
 
 def test_all_are_trained_and_compared_and_not_trained_again(snapshot: Snapshot, tmp_path: Path) -> None:
     command = ["baselines", "--snapshot", str(snapshot.path), "--archs", "fasttext,linear", "--home", str(tmp_path)]
-    command += ["--out", str(tmp_path / "out"), "--no-speed", "--json"]
+    command += ["--out", str(tmp_path / "out"), "--no-live", "--json"]
     first = CliRunner().invoke(app, command)
     assert first.exit_code == 0, first.output
     found = read_comparison(tmp_path / "out")
