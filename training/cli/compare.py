@@ -10,7 +10,7 @@ from rich.table import Table
 from model.comparison import NAMES, REPORT, ComparisonShape, shown, shown_metrics
 from model.console import JsonFlag, emit
 from model.types import Split
-from training.cli.common import start_torch
+from training.cli.common import HomeOption, start_torch
 
 RUNS_HELP = (
     "训练记录文件夹；只差随机种子的自动合在一起，也可写 名称=记录,记录 | folders of runs; those that differ in "
@@ -20,7 +20,9 @@ RUNS_HELP = (
 
 def compare(
     runs: Annotated[list[str], typer.Argument(metavar="RUN…", help=RUNS_HELP)],
-    out: Annotated[Path, typer.Option(help="结果文件夹 | folder of the comparison")] = Path("var/comparison"),
+    out: Annotated[
+        Path | None, typer.Option(help="结果文件夹，默认 HOME/comparisons/快照 | folder of the comparison")
+    ] = None,
     split: Annotated[
         Split | None,
         typer.Option(help="在哪个划分上比较，默认 test，没有则 dev | test where all runs have it, else dev"),
@@ -41,6 +43,7 @@ def compare(
     snapshot: Annotated[
         Path | None, typer.Option(help="快照现在的位置，若已移动 | where the snapshot is now, if it was moved")
     ] = None,
+    home: HomeOption = Path("var"),
     json: JsonFlag = False,
 ) -> None:
     """比较多个训练：差距是否真实，该上线哪个；写出网页报告。| Compare runs, and say which should go live.
@@ -54,8 +57,9 @@ def compare(
     from training.comparison.comparing import compare as judge
 
     contest = read_contest(runs, split=split, snapshot=snapshot)
-    found = judge(contest, metric=metric, margin=margin, out=out, live=live)
-    emit({**found}, as_json=json, render=lambda console: show_comparison(console, found, out / REPORT))
+    folder = out or home / "comparisons" / contest.snapshot.hash[:8]
+    found = judge(contest, metric=metric, margin=margin, out=folder, live=live)
+    emit({**found}, as_json=json, render=lambda console: show_comparison(console, found, folder / REPORT))
 
 
 def show_comparison(console: Console, found: ComparisonShape, report: Path) -> None:

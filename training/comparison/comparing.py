@@ -93,5 +93,6 @@ def _look_at_bundles(contest: Contest, candidates: Sequence[CandidateShape], fol
     speed = measure_speed(bundles, [Text(sample.text, sample.pair) for sample in contest.samples])
     robustness = measure_robustness(bundles, contest)
     for candidate in candidates:
-        candidate["speed"] = speed[candidate["name"]]
-        candidate["slices"] += robustness[candidate["name"]]
+        if candidate["name"] in bundles:
+            candidate["speed"] = speed[candidate["name"]]
+            candidate["slices"] += robustness[candidate["name"]]

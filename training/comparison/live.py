@@ -9,6 +9,7 @@ import numpy as np
 from model.bundle import Bundle, open_bundle
 from model.comparison import SliceShape, SpeedShape
 from model.console import say
+from model.errors import ParityFailed
 from model.files import sha256_file
 from model.metrics import BoolArray, predicted_matrix
 from model.run import Run
@@ -32,10 +33,15 @@ MIB = 1 << 20
 def exported(runs: Mapping[str, Run], *, snapshot: Snapshot, folder: Path) -> dict[str, Bundle]:
     """The bundle of each candidate's run, exported into `folder` unless it is there already.
 
-    Raises:
-        ParityFailed: an exported model does not answer as the trained one does.
+    One that does not answer as the trained model does is told, and left out.
     """
-    return {name: _bundle(run, snapshot, folder) for name, run in runs.items()}
+    found = {}
+    for name, run in runs.items():
+        try:
+            found[name] = _bundle(run, snapshot, folder)
+        except ParityFailed as error:
+            say(f"{name} 不能导出，不测速 | {name} can't be exported, and its speed is not measured: {error}")
+    return found
 
 
 def _bundle(run: Run, snapshot: Snapshot, folder: Path) -> Bundle:

@@ -5,7 +5,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from model.comparison import NAMES, CandidateShape, ComparisonShape, PairShape, shown, shown_metrics
+from model.comparison import NAMES, CandidateShape, ComparisonShape, PairShape, SliceShape, shown, shown_metrics
 from model.reports.drawing import draw
 from model.reports.page import environment
 
@@ -224,20 +224,26 @@ def _risk(candidates: Sequence[CandidateShape]) -> Plot:
 
 
 def _slices(candidates: Sequence[CandidateShape]) -> Iterator[Plot]:
-    first = candidates[0]["slices"]
-    for kind in dict.fromkeys(part["kind"] for part in first):
-        rows = [number for number, part in enumerate(first) if part["kind"] == kind]
-        values = [[round(100 * its["slices"][row]["accuracy"]["value"], 2) for its in candidates] for row in rows]
+    """Of all candidates; empty where one was not looked at."""
+    longest = max((its["slices"] for its in candidates), key=len)
+    for kind in dict.fromkeys(part["kind"] for part in longest):
+        rows = [part for part in longest if part["kind"] == kind]
+        values = [[_accuracy_on(its, part) for its in candidates] for part in rows]
         yield {
             "title": kind,
             "title_en": "accuracy",
             "matrix": {
                 "columns": [its["name"] for its in candidates],
-                "rows": [f"{first[row]['name']}（{first[row]['n']:,} 条）" for row in rows],
+                "rows": [f"{part['name']}（{part['n']:,} 条）" for part in rows],
                 "values": values,
-                "weights": [[100 - value for value in row] for row in values],
+                "weights": [[None if value is None else 100 - value for value in row] for row in values],
             },
         }
+
+
+def _accuracy_on(candidate: CandidateShape, part: SliceShape) -> float | None:
+    found = (one for one in candidate["slices"] if (one["kind"], one["name"]) == (part["kind"], part["name"]))
+    return next((round(100 * one["accuracy"]["value"], 2) for one in found), None)
 
 
 def _spread(values: Sequence[float]) -> float:

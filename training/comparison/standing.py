@@ -35,7 +35,7 @@ def standing(
     curve = risk_coverage(confidences(scores, predicted, multiple=taxonomy.multiple), exact[0])
     return {
         "name": candidate.name,
-        "runs": [{"path": str(run.path), "arch": run.arch, "seed": run.seed} for run in candidate.runs],
+        "runs": [{"path": str(run.path.resolve()), "arch": run.arch, "seed": run.seed} for run in candidate.runs],
         "figures": {metric: figure(_mean(found, metric), over_seeds(getattr(draws, metric))) for metric in METRICS},
         "per_label": {label: _mean([one["per_label"][label] for one in found], "f1") for label in taxonomy.labels},
         "per_level": {

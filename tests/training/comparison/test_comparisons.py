@@ -3,13 +3,15 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from model.bundle import Bundle
 from model.comparison import FILE, REPORT, read_comparison
-from model.errors import BadInput, BadRun, BadSnapshot
+from model.errors import BadInput, BadRun, BadSnapshot, ParityFailed
 from model.files import read_json, write_json
 from model.metrics import evaluate, gold_matrix
 from model.predictions import SplitPredictions, read_predictions, write_predictions
@@ -18,10 +20,12 @@ from model.snapshot import Snapshot, open_snapshot
 from model.types import Split
 from training.baselines import LinearOptions, LinearRecipe
 from training.cli import app
+from training.comparison import live
 from training.comparison.candidates import read_contest
 from training.comparison.comparing import compare
 from training.comparison.live import AS_IT_IS, WRITING
 from training.data import read
+from training.export import export_run
 from training.recipe import train
 
 Trained = Callable[..., Path]
@@ -137,6 +141,24 @@ def test_a_bundle_is_exported_once_and_again_when_the_run_is_another(
     for _ in range(2):
         compare(read_contest(runs, split=None, snapshot=None), metric=None, margin=0.5, out=tmp_path / "out")
     assert len(list((tmp_path / "out" / "bundles").iterdir())) == 2
+
+
+def test_a_run_that_can_t_be_exported_is_compared_all_the_same(
+    snapshot: Snapshot, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, other = (trained(snapshot, limit=limit) for limit in (100, 20))
+
+    def failing(run: Run, **options: Any) -> Bundle:
+        if run.path == other:
+            raise ParityFailed("another answer")
+        return export_run(run, **options)
+
+    monkeypatch.setattr(live, "export_run", failing)
+    contest = read_contest([str(good), str(other)], split=None, snapshot=None)
+    found = compare(contest, metric=None, margin=0.5, out=tmp_path / "out")
+    speeds = {its["name"]: bool(its["speed"]) for its in found["candidates"]}
+    assert speeds == {good.name: True, other.name: False}
+    assert "写法 writing" in (tmp_path / "out" / REPORT).read_text(encoding="utf-8")
 
 
 def test_labels_and_texts_in_the_report_are_escaped(snapshot: Snapshot, trained: Trained, tmp_path: Path) -> None:
