@@ -70,8 +70,9 @@ def test_the_wheel_holds_the_packages_the_migrations_and_the_licence_and_nothing
     assert {f"{package}/py.typed" for package in ("app", "model", "training")} <= set(names)
     migrations = {str(path.relative_to(ROOT)) for path in (ROOT / "app/store/migrations").rglob("*.*")}
     assert {name for name in migrations if not name.endswith(".pyc")} <= set(names)
-    templates = {str(path.relative_to(ROOT)) for path in (ROOT / "app/library/doctor/templates").iterdir()}
-    assert len(templates) > 2
+    folders = [ROOT / folder / "templates" for folder in ("app/library/doctor", "model/reports", "training/comparison")]
+    templates = {str(path.relative_to(ROOT)) for folder in folders for path in folder.iterdir()}
+    assert len(templates) > 4
     assert templates <= set(names)
 
 

@@ -66,9 +66,9 @@ def test_texts_longer_than_the_table_of_positions_are_refused(
     arch: str, model_type: str, setting: str, tmp_path: Path
 ) -> None:
     settings(tmp_path, model_type, **{setting: 71})
-    check(tmp_path, arch, max_length=64)
-    with pytest.raises(BadInput, match="--max-length 65 is more than the 64 positions of somewhere"):
-        check(tmp_path, arch, max_length=65)
+    check(tmp_path, arch, max_length=68)
+    with pytest.raises(BadInput, match="--max-length 69 is more than the 68 positions of somewhere"):
+        check(tmp_path, arch, max_length=69)
     settings(tmp_path, model_type, **{setting: None})
     with pytest.raises(BadInput, match=f"config.json is not that of a {arch.upper()}.*has to say {setting}"):
         check(tmp_path, arch)
