@@ -15,9 +15,9 @@ from model.snapshot import Snapshot
 from model.types import Sample, Split, Taxonomy
 from training.data import encode
 from training.kinds import BertKind, Kind
-from training.loop import Options, Training, cost_of
+from training.loop import Options
 from training.pretrained import OFFLINE, Start, resolve
-from training.recipe import Prepared, Trained, train
+from training.recipe import Prepared, by_loop, train
 from training.start_checks import check_architecture
 
 
@@ -103,24 +103,14 @@ class FinetuneRecipe:
         )
         if self.options.freeze:
             network.freeze_encoder()
-        classifier = cast(nn.Module, network)
-
-        def learn(checkpoint: Path) -> Trained:
-            progress = Training(
-                classifier=classifier,
-                train_set=train_set,
-                dev_set=dev_set,
-                objective=self.kind.objective(self.taxonomy, self.options.loop, train_set),
-                options=self.options.loop,
-                seed=self.seed,
-                checkpoint=checkpoint,
-            ).run()
-            return Trained(classifier=classifier, cost=cost_of(progress), save=save)
 
         def save(folder: Path) -> None:
             network.save(folder)
             opened.save(folder)
 
+        loop = self.options.loop
+        objective = self.kind.objective(self.taxonomy, loop, train_set)
+        learn = by_loop(cast(nn.Module, network), datasets, objective, options=loop, seed=self.seed, save=save)
         return Prepared(tokenizer=opened.tokenizer, datasets=datasets, train=learn)
 
     def settled(self, cost: Mapping[str, Any]) -> "FinetuneRecipe":  # noqa: ARG002  nothing of it is chosen on dev

@@ -17,8 +17,8 @@ from model.types import Sample, Split, Taxonomy
 from training.baselines import LinearOptions, fit_tokenizer
 from training.classifying import classifying
 from training.data import encode
-from training.loop import Options, Training, cost_of
-from training.recipe import Prepared, Trained
+from training.loop import Options
+from training.recipe import Prepared, by_loop
 from training.vocabulary_files import SPECIAL, wordpiece
 
 FEWEST_TIMES = 2  # that train has to have a character; all others are one: unknown
@@ -64,22 +64,13 @@ class LightRecipe:
         torch.manual_seed(self.seed)
         classifier = LIGHT[self.arch](size=size, n_labels=len(self.taxonomy), dropout=self.options.dropout)
 
-        def learn(checkpoint: Path) -> Trained:
-            progress = Training(
-                classifier=classifier,
-                train_set=datasets[Split.TRAIN],
-                dev_set=datasets[Split.DEV],
-                objective=classifying(self.taxonomy, self.options.loop, datasets[Split.TRAIN]),
-                options=self.options.loop,
-                seed=self.seed,
-                checkpoint=checkpoint,
-            ).run()
-            return Trained(classifier=classifier, cost=cost_of(progress), save=save)
-
         def save(folder: Path) -> None:
             classifier.save(folder)
             tokenizer.save(folder)
 
+        loop = self.options.loop
+        objective = classifying(self.taxonomy, loop, datasets[Split.TRAIN])
+        learn = by_loop(classifier, datasets, objective, options=loop, seed=self.seed, save=save)
         return Prepared(tokenizer=tokenizer, datasets=datasets, train=learn)
 
     def settled(self, cost: Mapping[str, Any]) -> "LightRecipe":  # noqa: ARG002  nothing of it is chosen on dev

@@ -16,6 +16,7 @@ from model.tokenization.base import Tokenizer
 from model.types import Sample, Split
 from training.data import Dataset, read_splits
 from training.evaluate import conclude, judge
+from training.loop import Objective, Options, Training, cost_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,33 @@ class Recipe(Protocol):
     def settled(self, cost: Mapping[str, Any]) -> Self:
         """The same recipe, with what a training that cost `cost` has chosen on dev; it isn't chosen again."""
         ...
+
+
+def by_loop(
+    classifier: nn.Module,
+    datasets: Mapping[Split, Dataset],
+    objective: Objective[Dataset],
+    *,
+    options: Options,
+    seed: int,
+    save: Callable[[Path], None],
+) -> Callable[[Path], Trained]:
+    """What trains `classifier` in the train loop, for `Prepared.train`; save: as of `Trained`."""
+    train_set, dev_set = datasets[Split.TRAIN], datasets[Split.DEV]
+
+    def learn(checkpoint: Path) -> Trained:
+        progress = Training(
+            classifier=classifier,
+            train_set=train_set,
+            dev_set=dev_set,
+            objective=objective,
+            options=options,
+            seed=seed,
+            checkpoint=checkpoint,
+        ).run()
+        return Trained(classifier=classifier, cost=cost_of(progress), save=save)
+
+    return learn
 
 
 def train(snapshot: Snapshot, recipe: Recipe, *, out: Path) -> Run:

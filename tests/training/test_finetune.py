@@ -107,7 +107,7 @@ def test_another_command_does_not_go_on_with_a_broken_off_run(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("training.finetune.Training.run", killed)
+        patch.setattr("training.recipe.Training.run", killed)
         with pytest.raises(KeyboardInterrupt):
             finetune(snapshot, options=options(tiny_bert), seed=1, out=tmp_path / "run", cache=tmp_path)
     with pytest.raises(BadRun, match="broken off"):
