@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from torch import nn
 
 from model.bundle import open_bundle
@@ -14,7 +13,7 @@ from model.errors import BadInput, BadRun
 from model.metrics import BoolArray, evaluate, fit_temperature, fit_thresholds, gold_matrix
 from model.predictions import SplitPredictions, write_predictions
 from model.run import Run
-from model.runtime.base import batches_by_length
+from model.runtime.base import logits_of
 from model.runtime.decode import Decoder
 from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot
@@ -108,15 +107,10 @@ def _evaluate_bundle(path: Path, snapshot: Snapshot, split: Split, precision: st
     return evaluate(scores, gold, classifier.taxonomy, thresholds=classifier.decoder.thresholds)
 
 
-def serve_logits(classifier: OnnxClassifier, texts: list[Text], *, batch_tokens: int = 512) -> FloatArray:
+def serve_logits(classifier: OnnxClassifier, texts: list[Text]) -> FloatArray:
     """Logits (n_texts, n_labels) on the path that serving takes: normalised, tokenized and run by the bundle."""
-    encoded = classifier.encode(texts)
-    logits = np.empty((len(texts), len(classifier.taxonomy)), np.float32)
     with progress("评估 evaluating", len(texts)) as advance:
-        for rows in batches_by_length([item.length for item in encoded], batch_tokens=batch_tokens):
-            logits[rows] = classifier.logits([encoded[row] for row in rows])
-            advance(len(rows))
-    return logits
+        return logits_of(classifier, texts, on_texts=advance)
 
 
 def check_model_kept(run: Run) -> None:

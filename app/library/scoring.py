@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-import numpy as np
 import sqlalchemy as sa
 
 from app.library.cataloguing import ensure_catalogue
@@ -17,11 +16,10 @@ from app.store.pool import Unlabelled, count_swept, count_unlabelled, swept_afte
 from app.store.samples import LabelEvent
 from app.store.texts import SampleText
 from model.errors import BadInput, BadTaxonomy, BadText
-from model.runtime.base import Classifier, batches_by_length
+from model.runtime.base import Classifier, logits_of
 from model.types import FloatArray, Taxonomy, Text, preview
 
 SAMPLES_AT_ONCE = 5_000
-BATCH_TOKENS = 512  # padded tokens a batch: short texts gain nothing from more on a CPU
 OnTexts = Callable[[int], None]
 
 
@@ -109,15 +107,11 @@ def score_texts(
     Raises:
         BadText: the bundle's normaliser leaves nothing of a text; the message names the sample.
     """
+    texts = [Text(sample.text, sample.pair) for sample in samples]
     try:
-        encoded = classifier.encode([Text(sample.text, sample.pair) for sample in samples])
+        return classifier.decoder.scores(logits_of(classifier, texts, on_texts=on_texts))
     except BadText as error:
         raise BadText(f"{_culprit(classifier, samples)} can't be read by model {classifier.name!r}: {error}") from None
-    scores = np.empty((len(samples), len(classifier.taxonomy)), np.float32)
-    for rows in batches_by_length([item.length for item in encoded], batch_tokens=BATCH_TOKENS):
-        scores[rows] = classifier.decoder.scores(classifier.logits([encoded[row] for row in rows]))
-        on_texts(len(rows))
-    return scores
 
 
 def library_for(engine: sa.Engine, library: str, classifier: Classifier) -> Library:

@@ -4,19 +4,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from model.bundle import Bundle
 from model.comparing import equivalence, interval, resample
 from model.console import progress
 from model.errors import BadInput
-from model.metrics import BoolArray, gold_matrix, predicted_matrix
-from model.runtime.base import batches_by_length
+from model.metrics import BoolArray, gold_matrix, micro_f1, predicted_matrix
+from model.runtime.base import logits_of
 from model.runtime.onnx import OnnxClassifier
 from model.snapshot import Snapshot
 from model.types import Sample, Split, Text
-
-BATCH_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ def judge(challenger: Bundle, champion: Bundle | None, snapshot: Snapshot, *, sp
     gold = gold_matrix([sample.labels for sample in samples], taxonomy)
     said = [_said(bundle, samples) for bundle in (challenger, champion) if bundle]
     draws = getattr(resample(gold, said), metric)
-    figures = [_figure(predicted, gold, multiple=taxonomy.multiple) for predicted in said]
+    figures = [_figure(predicted, gold) for predicted in said]
     verdict = Verdict(
         passed=True,
         metric=metric,
@@ -94,16 +90,13 @@ def _check_labels(bundle: Bundle, snapshot: Snapshot) -> None:
 def _said(bundle: Bundle, samples: Sequence[Sample]) -> BoolArray:
     """What the bundle, in the precision that is served, says of each sample: (n, n_labels)."""
     classifier = OnnxClassifier.load(bundle, precision=bundle.smallest_precision)
-    encoded = classifier.encode([Text(sample.text, sample.pair) for sample in samples])
-    scores = np.empty((len(samples), len(classifier.taxonomy)), np.float32)
-    with progress(f"判断 judging {bundle.manifest.name}", len(samples)) as advance:
-        for rows in batches_by_length([one.length for one in encoded], batch_tokens=BATCH_TOKENS):
-            scores[rows] = classifier.decoder.scores(classifier.logits([encoded[row] for row in rows]))
-            advance(len(rows))
+    texts = [Text(sample.text, sample.pair) for sample in samples]
+    with progress(f"判断 judging {bundle.manifest.name}", len(texts)) as advance:
+        scores = classifier.decoder.scores(logits_of(classifier, texts, on_texts=advance))
     return predicted_matrix(scores, classifier.taxonomy, classifier.decoder.thresholds)
 
 
-def _figure(predicted: BoolArray, gold: BoolArray, *, multiple: bool) -> float:
-    if not multiple:
-        return float((predicted == gold).all(axis=1).mean())
-    return float(2 * (predicted & gold).sum() / max(1, predicted.sum() + gold.sum()))
+def _figure(predicted: BoolArray, gold: BoolArray) -> float:
+    """Micro-F1, which is accuracy where every text has one label and gets one."""
+    hits, chosen, support = (matrix.sum(axis=0, dtype=float) for matrix in (predicted & gold, predicted, gold))
+    return float(micro_f1(hits, chosen, support))

@@ -4,8 +4,10 @@ An engine implements `logits`; the rest is shared. Encoding is kept apart from r
 group texts of like length before it runs them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
+
+import numpy as np
 
 from model.runtime.decode import Decoder
 from model.text import Normaliser, check_text
@@ -47,6 +49,26 @@ def classify(
         )
         predictions.update(zip(rows, decoded, strict=True))
     return [predictions[row] for row in range(len(texts))]
+
+
+def logits_of(
+    classifier: Classifier,
+    texts: Sequence[Text],
+    *,
+    batch_tokens: int = 512,  # short texts gain nothing from more on a CPU
+    on_texts: Callable[[int], None] = lambda _: None,
+) -> FloatArray:
+    """The logits of `texts`, in order, run in batches of like length: (n_texts, n_labels).
+
+    Raises:
+        BadText: a text is empty, too long, or not text.
+    """
+    encoded = classifier.encode(texts)
+    logits = np.empty((len(texts), len(classifier.taxonomy)), np.float32)
+    for rows in batches_by_length([item.length for item in encoded], batch_tokens=batch_tokens):
+        logits[rows] = classifier.logits([encoded[row] for row in rows])
+        on_texts(len(rows))
+    return logits
 
 
 def normal_text(text: Text, normaliser: Normaliser, *, where: str) -> Text:

@@ -1,6 +1,5 @@
 """`wenlei train`: fit a classifier to a snapshot."""
 
-import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from model.console import JsonFlag, emit
-from model.errors import BadInput
 from model.snapshot import open_snapshot
 from training.cli.common import (
     HomeOption,
@@ -21,6 +19,7 @@ from training.cli.common import (
     show_run,
     start_torch,
 )
+from training.cli.recipe_file import read_recipe
 
 if TYPE_CHECKING:
     from training.kinds import Kind
@@ -69,27 +68,6 @@ class Usual(NamedTuple):
 
 
 PRETRAINED, FROM_NOTHING = Usual(2, 5e-5, 0.1), Usual(12, 2e-3, 0.3)
-
-
-def read_recipe(context: typer.Context, path: Path | None) -> Path | None:
-    """Let the options that are not given be those of a TOML file.
-
-    Raises:
-        BadInput: it can't be read, or has a key that is no option.
-    """
-    if path is None:
-        return None
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"--recipe {path} can't be read: {error}") from None
-    known = {option.name for option in context.command.params}
-    if unknown := sorted(given.keys() - known):
-        raise BadInput(
-            f"--recipe {path}: {', '.join(unknown)} is no option of wenlei train; write learning_rate = 1e-4"
-        )
-    context.default_map = {**(context.default_map or {}), **given}
-    return path
 
 
 def train(

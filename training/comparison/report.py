@@ -8,6 +8,7 @@ from typing import Any
 from model.comparison import NAMES, CandidateShape, ComparisonShape, PairShape, SliceShape, shown, shown_metrics
 from model.reports.drawing import draw
 from model.reports.page import environment
+from training.comparison.recommending import SIGNIFICANT
 
 SHOWN_CLASSES = 40  # of the table of classes: those on which candidates differ most
 CONFUSED_CLASSES = 12  # of the confusion matrices: those that are confused most
@@ -58,7 +59,7 @@ def _row(candidate: CandidateShape, comparison: ComparisonShape) -> dict[str, An
 
 def _verdict(pair: PairShape, comparison: ComparisonShape) -> tuple[str, str]:
     """What may be said of `other` beside `one`, and how grave it is."""
-    if pair["differences"][comparison["metric"]]["p_holm"] < 0.05:
+    if pair["differences"][comparison["metric"]]["p_holm"] < SIGNIFICANT:
         better = (
             "显著更差，但在容许之内 worse, within the margin" if pair["equivalence"]["not_worse"] else "显著更差 worse"
         )
